@@ -1,0 +1,1 @@
+"""The inference process: continuous batching, KV reuse and embeddings behind a gRPC door."""

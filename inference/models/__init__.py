@@ -1,0 +1,1 @@
+"""Where models come from: resolving a name to a folder, converting once, loading into memory."""

@@ -1,0 +1,175 @@
+"""Tiny random models, written as ordinary model folders.
+
+Knows the smallest shapes that still exercise the engine: grouped KV heads, tied embeddings, attention biases,
+sliding windows, a byte-level tokenizer whose Chinese characters span several tokens, a ChatML template.
+Does not know the engine; nothing here is trained, so the text means nothing, but the same seed gives the
+same weights and therefore the same greedy answer.
+
+    python -m inference.models.tiny FOLDER [FAMILY]     makes a model that `MODEL=FOLDER` serves within a second
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel
+
+END_OF_TEXT, IM_START, IM_END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
+
+CHATML_TEMPLATE = (
+    "{% for message in messages %}"
+    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+
+# Each word becomes one token, and so does each of its beginnings.
+_MERGED_WORDS = (
+    "the", " the", " and", " of", " to", " is", " you", " that", " what", " with", "user", "assistant", "system",
+    "Hello", " world", "You", " are", " helpful", "ing", "er",
+)  # fmt: skip
+# Two of the three bytes of this character are joined: it takes two tokens, other Chinese characters three.
+_HALF_MERGED_CHARACTER = "你"
+
+# Wide enough that the best token leads clearly: at the usual 0.02 a random model's logits nearly tie.
+_WEIGHT_STD = 0.25
+_NORM_STD = 0.05
+
+_LLAMA_SHAPE: dict[str, Any] = {
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 2048,
+    "rms_norm_eps": 1e-5,
+    "tie_word_embeddings": True,
+}
+_FAMILY_SHAPES: dict[str, dict[str, Any]] = {
+    "llama": _LLAMA_SHAPE,
+    "qwen2": _LLAMA_SHAPE,
+    "mistral": _LLAMA_SHAPE | {"sliding_window": None, "head_dim": 16},
+    "gemma3_text": _LLAMA_SHAPE
+    | {"head_dim": 16, "num_hidden_layers": 3, "sliding_window": 32, "query_pre_attn_scalar": 16}
+    # Untied: this family scales its embeddings up, and a tied random head would only echo the last token.
+    | {"tie_word_embeddings": False}
+    | {"layer_types": ["sliding_attention", "sliding_attention", "full_attention"]},
+}
+
+
+def write_tiny_model(folder: Path | str, family: str = "llama", seed: int = 0, **shape: Any) -> Path:
+    """A folder with a random causal LM (about 0.4 MB, fp32), its tokenizer and its ChatML template.
+
+    `shape` overrides fields of the transformers config, for example `num_hidden_layers=4`.
+    """
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    if family not in _FAMILY_SHAPES:
+        raise ValueError(f"unknown tiny family {family!r}; there are {', '.join(sorted(_FAMILY_SHAPES))}")
+    tokenizer = byte_level_tokenizer()
+    ids = {name: tokenizer.token_to_id(token) for name, token in _special_tokens().items()}
+    fields = _FAMILY_SHAPES[family] | ids | {"vocab_size": tokenizer.get_vocab_size()} | shape
+    config = AutoConfig.for_model(family, **fields)
+    folder = _write_model(folder, config, AutoModelForCausalLM, seed)
+    _write_tokenizer(folder, tokenizer, chat_template=CHATML_TEMPLATE, max_length=config.max_position_embeddings)
+    return folder
+
+
+def write_tiny_embedder(folder: Path | str, seed: int = 0, **shape: Any) -> Path:
+    """A folder with a random BERT encoder of 32 dimensions and its tokenizer."""
+    from transformers import AutoConfig, AutoModel
+
+    tokenizer = byte_level_tokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{IM_START} $A {IM_END}",
+        special_tokens=[(token, tokenizer.token_to_id(token)) for token in (IM_START, IM_END)],
+    )
+    fields = {
+        "vocab_size": tokenizer.get_vocab_size(),
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "max_position_embeddings": 512,
+        "pad_token_id": tokenizer.token_to_id(END_OF_TEXT),
+    }
+    folder = _write_model(folder, AutoConfig.for_model("bert", **(fields | shape)), AutoModel, seed)
+    _write_tokenizer(folder, tokenizer, chat_template=None, max_length=512)
+    return folder
+
+
+def byte_level_tokenizer() -> Tokenizer:
+    """A byte-level BPE of about 350 tokens; any text survives encode and decode unchanged."""
+    vocab = {END_OF_TEXT: 0, IM_START: 1, IM_END: 2}
+    for letter in sorted(pre_tokenizers.ByteLevel.alphabet()):
+        vocab[letter] = len(vocab)
+    merges: list[tuple[str, str]] = []
+    spell = normalizers.ByteLevel().normalize_str
+    for letters in [*map(spell, _MERGED_WORDS), spell(_HALF_MERGED_CHARACTER)[:2]]:
+        for end in range(2, len(letters) + 1):
+            if letters[:end] not in vocab:
+                vocab[letters[:end]] = len(vocab)
+                merges.append((letters[: end - 1], letters[end - 1]))
+    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(
+        [AddedToken(token, special=True, normalized=False) for token in (END_OF_TEXT, IM_START, IM_END)]
+    )
+    return tokenizer
+
+
+def _special_tokens() -> dict[str, str]:
+    return {"bos_token_id": IM_START, "eos_token_id": IM_END, "pad_token_id": END_OF_TEXT}
+
+
+def _write_model(folder: Path | str, config: PreTrainedConfig, model_class: Any, seed: int) -> Path:
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    model = model_class.from_config(config)
+    _randomise(model, seed)
+    model.save_pretrained(folder)
+    return folder
+
+
+def _randomise(model: PreTrainedModel, seed: int) -> None:
+    """Fills every weight from its own generator; biases too, so that a forgotten bias shows in the answer."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            noise = torch.randn(weight.shape, generator=generator)
+            if weight.ndim == 1 and not name.endswith("bias"):
+                weight.add_(noise * _NORM_STD)  # around the family's own start: 1, or 0 where it adds one
+            else:
+                weight.copy_(noise * _WEIGHT_STD)
+
+
+def _write_tokenizer(folder: Path, tokenizer: Tokenizer, chat_template: str | None, max_length: int) -> None:
+    tokenizer.save(str(folder / "tokenizer.json"))
+    fields: dict[str, Any] = {
+        "tokenizer_class": "TokenizersBackend",
+        "bos_token": IM_START,
+        "eos_token": IM_END,
+        "pad_token": END_OF_TEXT,
+        "model_max_length": max_length,
+        "clean_up_tokenization_spaces": False,
+    }
+    if chat_template is not None:
+        fields["chat_template"] = chat_template
+    text = json.dumps(fields, ensure_ascii=False, indent=2)
+    (folder / "tokenizer_config.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    print(write_tiny_model(*sys.argv[1:3]))
