@@ -1,0 +1,191 @@
+"""What callers of the engine say and hear: requests and events as plain immutable values.
+
+Knows no transport and no model. `inference.client` turns these into protobuf and back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class FinishReason(StrEnum):
+    """Why a generation ended. Finished generations never change their reason."""
+
+    STOP = "stop"  # end-of-sequence token or stop string
+    LENGTH = "length"  # max_tokens or the end of the window
+    CANCELLED = "cancelled"  # somebody asked for it
+    ORPHANED = "orphaned"  # nobody was attached for orphan_ttl
+    FAILED = "failed"  # the engine could not go on; `Done.error_code` says why
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One message of the history. `token_ids` is the ledger: the ids of an assistant message as generated."""
+
+    role: str
+    text: str
+    token_ids: tuple[int, ...] = ()
+    tokenizer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Sampling of one request; None leaves the choice to the model's own defaults."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    max_tokens: int | None = None
+    logprobs: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose KV this is, as opaque strings. KV is shared only inside equal (tenant, user)."""
+
+    tenant: str
+    user: str
+    conversation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateRequest:
+    """One answer to make. `generation_id` is a UUID made by the caller; submitting it twice starts one generation."""
+
+    generation_id: str
+    segments: tuple[Segment, ...]
+    owner: Owner
+    sampling: Sampling = field(default_factory=Sampling)
+    priority: int = 0
+    deadline_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    engine: str
+    prompt_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts by source. prompt = reused_head + reused_prefix + prefilled."""
+
+    prompt_tokens: int = 0
+    reused_head_tokens: int = 0
+    reused_prefix_tokens: int = 0
+    prefilled_tokens: int = 0
+    generated_tokens: int = 0
+    peak_kv_bytes: int = 0
+    block_seconds: float = 0.0
+
+    @property
+    def reused_tokens(self) -> int:
+        return self.reused_head_tokens + self.reused_prefix_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Seconds, measured by the engine's monotonic clock. ttft_s runs from acceptance to the first delta."""
+
+    queue_s: float = 0.0
+    prefill_s: float = 0.0
+    decode_s: float = 0.0
+    ttft_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """Progress, not logged: `position` sequences are ahead."""
+
+    position: int
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Prefill:
+    """Progress, not logged: `done` of `total` prompt tokens are in KV."""
+
+    done: int
+    total: int
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """Whole characters, in order; `token_ids` are the ids whose text this is."""
+
+    seq: int
+    text: str
+    token_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The last event of every accepted generation."""
+
+    seq: int
+    finish_reason: FinishReason
+    usage: Usage = field(default_factory=Usage)
+    timings: Timings = field(default_factory=Timings)
+    error_code: str = ""
+    error_message: str = ""
+
+
+Event = Queued | Prefill | Delta | Done
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """What an engine serves. `revision` changes with weights, tokenizer, template or precision."""
+
+    engine: str
+    model: str
+    revision: str
+    tokenizer: str
+    max_context: int
+    max_output_tokens: int
+    dtype: str
+    device: str
+    embedder: str
+    embedding_dim: int
+    kv_bytes_per_token: int
+    is_trial_model: bool
+    default_temperature: float
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStats:
+    """Counters and gauges of one engine; field names and meanings are those of StatsReply in engine.proto."""
+
+    is_ready: bool
+    reason: str
+    steps: int
+    decode_forwards: int
+    running: int
+    waiting: int
+    waiting_tokens: int
+    prompt_tokens: int
+    reused_head_tokens: int
+    reused_prefix_tokens: int
+    prefilled_tokens: int
+    generated_tokens: int
+    preemptions: int
+    evicted_blocks: int
+    cancelled: int
+    refused: int
+    blocks_total: int
+    blocks_used: int
+    blocks_cached: int
+    blocks_free: int
+    embedded_texts: int
+    ledger_fallbacks: int
+    step_seconds_sum: float
+    core_restarts: int
+    live_logs: int
