@@ -1,0 +1,1 @@
+"""Tenants, users, API keys and the usage ledger."""

@@ -1,0 +1,8 @@
+"""Registers the app."""
+
+from django.apps import AppConfig
+
+
+class AccountsConfig(AppConfig):
+    name = "chatsite.accounts"
+    default_auto_field = "django.db.models.BigAutoField"

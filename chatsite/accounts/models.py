@@ -1,0 +1,113 @@
+"""Who uses the site: tenants, users, API keys, and what they used.
+
+Knows nothing of conversations. Passwords are Django's; keys are stored as prefix + SHA-256 only.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+
+class Tenant(models.Model):
+    """A business line. Quotas, prices and cost reports hang on it; one default row always exists."""
+
+    slug = models.SlugField(max_length=64, unique=True)
+    name = models.CharField(max_length=200)
+    is_default = models.BooleanField(default=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["is_default"], condition=Q(is_default=True), name="one_default_tenant"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class User(AbstractUser):
+    """A person or, for an integration, a service account. Guests live seven days in a scope of their own."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="users")
+    is_guest = models.BooleanField(default=False)
+    guest_until = models.DateTimeField(null=True, blank=True)
+
+    class Meta(AbstractUser.Meta):
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(is_guest=False, guest_until__isnull=True) | Q(is_guest=True, guest_until__isnull=False),
+                name="guests_have_an_end",
+            ),
+            models.CheckConstraint(
+                condition=Q(is_guest=False) | Q(is_staff=False, is_superuser=False), name="guests_are_never_staff"
+            ),
+        ]
+
+
+class ApiKey(models.Model):
+    """A 256-bit key for the REST API. The key itself is shown once and never stored."""
+
+    class Scope(models.TextChoices):
+        CHAT = "chat", _("chat")
+        EMBEDDINGS = "embeddings", _("embeddings")
+        USAGE = "usage", _("usage")
+        CACHE_ADMIN = "cache-admin", _("cache administration")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_keys")
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="api_keys")
+    name = models.CharField(max_length=100)
+    prefix = models.CharField(max_length=16, db_index=True)
+    sha256 = models.CharField(max_length=64, unique=True)
+    scopes = ArrayField(models.CharField(max_length=32, choices=Scope.choices))
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(scopes__len__gt=0), name="key_has_a_scope"),
+            models.CheckConstraint(condition=Q(sha256__regex=r"^[0-9a-f]{64}$"), name="key_hash_is_sha256"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+
+class UsageRecord(models.Model):
+    """One row per finished answer: who, which model, tokens by source, times in milliseconds."""
+
+    id = models.BigAutoField(primary_key=True)
+    # No foreign key: the ledger outlives the conversation it speaks of.
+    generation = models.UUIDField(unique=True)
+    user = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="usage")
+    api_key = models.ForeignKey(ApiKey, on_delete=models.SET_NULL, null=True, blank=True, related_name="usage")
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="usage")
+    model = models.CharField(max_length=200)
+    origin = models.CharField(max_length=16)
+    state = models.CharField(max_length=16)
+    prompt_tokens = models.PositiveIntegerField(default=0)
+    reused_tokens = models.PositiveIntegerField(default=0)
+    generated_tokens = models.PositiveIntegerField(default=0)
+    peak_kv_bytes = models.PositiveBigIntegerField(default=0)
+    block_seconds = models.FloatField(default=0)
+    queue_ms = models.FloatField(default=0)
+    prefill_ms = models.FloatField(default=0)
+    decode_ms = models.FloatField(default=0)
+    delivery_ms = models.FloatField(default=0)
+    created_at = models.DateTimeField(default=timezone.now, editable=False, db_index=True)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["tenant", "created_at"], name="usage_by_tenant"),
+            models.Index(fields=["user", "created_at"], name="usage_by_user"),
+        ]

@@ -1,0 +1,1 @@
+"""Conversations and the one flow that answers them (`reply`), with its doors."""

@@ -1,0 +1,138 @@
+"""What the semantic cache keeps: rules, entries, and how entries are used.
+
+Knows no users and no conversations: tenants, owners and scopes are opaque strings. The only door is `semcache.service`.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from pgvector.django import VectorField
+
+EMBEDDING_DIM = 384
+TEN_YEARS_S = 315_360_000
+
+
+class CacheRule(models.Model):
+    """Which questions may be answered from the cache, how alike they must be, and for how long.
+
+    Rules are tried by priority, lowest first; at equal priority off and exact win, then the more specific matcher,
+    then the lower id. A rule without any matcher matches every question.
+    """
+
+    class Mode(models.TextChoices):
+        OFF = "off", _("never cache")
+        EXACT = "exact", _("exact match only")
+        SEMANTIC = "semantic", _("semantic")
+        SHADOW = "shadow", _("shadow (look, never serve)")
+
+    class Sharing(models.TextChoices):
+        PRIVATE = "private", _("the user's own")
+        TENANT = "tenant", _("business line")
+        PROMOTED = "promoted", _("public after promotion")
+        PUBLIC = "public", _("public")
+
+    name = models.CharField(_("name"), max_length=100, unique=True)
+    is_enabled = models.BooleanField(_("enabled"), default=True)
+    priority = models.IntegerField(_("priority"), default=100, help_text=_("Lowest number is tried first."))
+    pattern = models.CharField(
+        _("pattern"), max_length=1000, blank=True, help_text=_("RE2 regular expression, searched in the question, case ignored.")
+    )
+    keywords = ArrayField(
+        models.CharField(max_length=100), default=list, blank=True, verbose_name=_("keywords"),
+        help_text=_("Any of these in the question matches."),
+    )  # fmt: skip
+    tenant = models.CharField(_("business line"), max_length=64, blank=True)
+    model = models.CharField(_("model"), max_length=200, blank=True)
+    mode = models.CharField(_("mode"), max_length=16, choices=Mode.choices, default=Mode.SEMANTIC)
+    sharing = models.CharField(_("sharing"), max_length=16, choices=Sharing.choices, default=Sharing.PRIVATE)
+    ttl_s = models.PositiveIntegerField(
+        _("time to live (s)"), default=86_400, validators=[MinValueValidator(1), MaxValueValidator(TEN_YEARS_S)]
+    )
+    stale_s = models.PositiveIntegerField(_("stale while revalidating (s)"), default=0)
+    accept_similarity = models.FloatField(
+        _("accept from similarity"), default=0.97, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)]
+    )
+    verify_similarity = models.FloatField(
+        _("verify from similarity"), default=0.90, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)]
+    )
+    max_temperature = models.FloatField(
+        _("highest temperature"), default=1.0, validators=[MinValueValidator(0.0), MaxValueValidator(2.0)]
+    )
+    capacity = models.PositiveIntegerField(_("capacity"), default=10_000, validators=[MinValueValidator(1)])
+    tags = ArrayField(models.CharField(max_length=50), default=list, blank=True, verbose_name=_("tags"))
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        verbose_name = _("cache rule")
+        verbose_name_plural = _("cache rules")
+        ordering: ClassVar = ["priority", "id"]
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(ttl_s__gte=1, ttl_s__lte=TEN_YEARS_S), name="rule_ttl_in_range"),
+            models.CheckConstraint(
+                condition=Q(verify_similarity__gte=0, accept_similarity__lte=1)
+                & Q(verify_similarity__lte=F("accept_similarity")),
+                name="rule_thresholds_in_order",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class CacheEntry(models.Model):
+    """One stored answer. `scope` is the SHA-256 of everything that must be equal for it to be served at all."""
+
+    id = models.BigAutoField(primary_key=True)
+    scope = models.CharField(max_length=64)
+    prompt_sha256 = models.CharField(max_length=64)
+    question = models.TextField()
+    answer = models.TextField()
+    # Null for entries that only an exact match may serve.
+    embedding = VectorField(dimensions=EMBEDDING_DIM, null=True, blank=True)
+    rule = models.ForeignKey(CacheRule, on_delete=models.CASCADE, related_name="entries")
+    sharing = models.CharField(max_length=16, choices=CacheRule.Sharing.choices)
+    tenant = models.CharField(max_length=64)
+    owner = models.CharField(max_length=64)
+    model_revision = models.CharField(max_length=200)
+    embedder = models.CharField(max_length=100, blank=True)
+    generation = models.UUIDField(null=True, blank=True)
+    token_ids = ArrayField(models.IntegerField(), default=list, blank=True)
+    tokenizer = models.CharField(max_length=64, blank=True)
+    num_tokens = models.PositiveIntegerField(default=0)
+    is_pinned = models.BooleanField(default=False)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name = _("cache entry")
+        verbose_name_plural = _("cache entries")
+        indexes: ClassVar = [
+            models.Index(fields=["scope", "expires_at"], name="entry_in_scope"),
+            models.Index(fields=["expires_at"], name="entry_expiry"),
+            models.Index(fields=["tenant", "owner"], name="entry_owner"),
+        ]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["scope", "prompt_sha256"], name="one_entry_per_scope_and_prompt"),
+            models.CheckConstraint(condition=Q(scope__regex=r"^[0-9a-f]{64}$"), name="entry_scope_is_sha256"),
+            models.CheckConstraint(condition=Q(expires_at__gt=F("created_at")), name="entry_expires_after_creation"),
+            models.CheckConstraint(condition=~Q(answer=""), name="entry_has_an_answer"),
+        ]
+
+    def __str__(self) -> str:
+        return self.question[:80]
+
+
+class CacheEntryUse(models.Model):
+    """When and how often an entry was served. Unlogged in the database: a crash loses only recency."""
+
+    entry = models.OneToOneField(CacheEntry, on_delete=models.CASCADE, primary_key=True, related_name="use")
+    last_used_at = models.DateTimeField(db_index=True)
+    hits = models.PositiveBigIntegerField(default=0)
