@@ -1,0 +1,1 @@
+"""Starts, awaits and stops the local processes of one installation. Knows neither Django nor the model."""

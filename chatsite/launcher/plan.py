@@ -1,0 +1,136 @@
+"""Which processes one installation consists of, in the order in which they depend on each other.
+
+The only module that knows the product's commands. A server whose address is given is not started.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from chatsite.launcher.config import LauncherConfig
+from chatsite.launcher.credentials import Credential, kept_credential
+from chatsite.launcher.postgres import EmbeddedPostgres
+from chatsite.launcher.probes import engine_serves, web_is_ready
+from chatsite.launcher.process import Command, Identity
+from chatsite.launcher.steps import Job, Plan, Service, Step
+from chatsite.launcher.valkey import EmbeddedValkey
+
+PROJECT = Path(__file__).resolve().parents[2]
+WORKER_READY = re.compile(r"celery@\S+ ready")
+BEAT_READY = re.compile(r"beat: Starting|Scheduler: ")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one run keeps its files and its sockets, and as whom its database runs."""
+
+    data: Path
+    runtime: Path
+    identity: Identity
+    is_throwaway: bool = False
+
+
+def service_steps(config: LauncherConfig, place: Place) -> tuple[Plan, dict[str, str]]:
+    """The embedded servers that `config` needs, and the variables by which others find them."""
+    steps: list[Step] = []
+    environ: dict[str, str] = {}
+    if not config.database_url:
+        postgres = EmbeddedPostgres(
+            place.data / "postgres", place.runtime / "postgres", place.identity, config.nice, place.is_throwaway
+        )
+        environ["DATABASE_URL"] = postgres.url
+        steps.append(
+            Service(
+                name="postgres",
+                command=postgres.command(),
+                prepare=postgres.prepare,
+                probe=postgres.accepts,
+                stop_signal=signal.SIGINT,
+            )
+        )
+    if not config.redis_url:
+        valkey = EmbeddedValkey(place.data / "valkey", place.runtime, config.nice, place.is_throwaway)
+        environ["REDIS_URL"] = valkey.url
+        steps.append(
+            Service(name="valkey", command=valkey.command(), prepare=valkey.prepare, probe=valkey.answers)
+        )
+    return tuple(steps), environ
+
+
+def site_plan(config: LauncherConfig, place: Place) -> tuple[Plan, Credential]:
+    """Everything that `make run` runs, and the first administrator's password."""
+    servers, addresses = service_steps(config, place)
+    password = kept_credential(place.data / "admin-password", num_bytes=12)
+    environ = child_environment(config, place, addresses) | {"ADMIN_PASSWORD": config.admin_password or password.value}
+    command = partial(_python, environ, config.nice)
+
+    engine: list[Step] = []
+    if not config.engine_address:
+        address = environ["ENGINE_ADDRESS"]
+        engine = [
+            Job("models", command("-m", "inference.models.prepare")),
+            Service(
+                name="engine",
+                # At nice 0: the front lowers itself once its core, which inherits the priority, is started.
+                command=_python(environ | {"ENGINE_FRONT_NICE": str(config.nice)}, 0, "-m", "inference"),
+                after=("models",),
+                probe=partial(engine_serves, address),
+                start_timeout_s=900.0,
+            ),
+        ]
+    server_names = tuple(step.name for step in servers)
+    celery = ("-m", "celery", "-A", "chatsite.celery")
+    return (
+        *servers,
+        *engine,
+        Job("migrate", command("manage.py", "migrate", "--verbosity=1"), after=server_names),
+        Job("admin", command("manage.py", "ensure_admin"), after=("migrate",)),
+        Service(
+            name="worker",
+            # Threads: one process whose end is its tasks' end, and tasks that wait for the engine or the database.
+            command=command(*celery, "worker", "--pool=threads", "--concurrency=4", "--loglevel=INFO"),
+            after=("migrate",),
+            ready_line=WORKER_READY,
+        ),
+        Service(
+            name="beat",
+            command=command(*celery, "beat", "--loglevel=INFO", "--pidfile="),
+            after=("migrate",),
+            ready_line=BEAT_READY,
+        ),
+        Service(
+            name="web",
+            command=command("manage.py", "serve", "--port", str(config.port)),
+            after=("migrate", *(step.name for step in engine if isinstance(step, Service))),
+            probe=partial(web_is_ready, config.port, "/health/ready"),
+            grace_s=15.0,
+        ),
+    ), password
+
+
+def child_environment(config: LauncherConfig, place: Place, addresses: Mapping[str, str]) -> dict[str, str]:
+    """The environment of the product's own processes: what was given, completed by what this launcher made."""
+    secret_key = config.secret_key or kept_credential(place.data / "secret-key").value
+    salt_key = config.engine_salt_key or kept_credential(place.data / "engine-salt-key").value
+    return {
+        "CHAT_GUESTS": "on",
+        **os.environ,
+        **addresses,
+        "DATA_DIR": str(place.data),
+        "PORT": str(config.port),
+        "ENGINE_ADDRESS": config.engine_address or f"unix:{place.runtime}/engine.sock",
+        "SECRET_KEY": secret_key,
+        "ENGINE_SALT_KEY": salt_key,
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _python(environ: Mapping[str, str], nice: int, *arguments: str) -> Command:
+    return Command(argv=(sys.executable, *arguments), environ=environ, cwd=PROJECT, nice=nice)
