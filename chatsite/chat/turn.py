@@ -1,0 +1,60 @@
+"""One question on its way through `reply`: who asks, what the model is given, what may be cached, what is stored.
+
+Plain values made by the doors (`consumers`, the REST API) and read by `reply`. Knows no flow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from inference.types import Sampling, Segment
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks. `owner` is the opaque scope of everything private: cache entries, KV, quotas."""
+
+    user_id: int
+    tenant: str
+    api_key: UUID | None = None
+    is_guest: bool = False
+
+    @property
+    def owner(self) -> str:
+        return f"user:{self.user_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class CacheControl:
+    """What the caller wants of the semantic cache; rules may still say no."""
+
+    may_read: bool = True
+    may_store: bool = True
+    only_if_cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """Rows of a conversation turn that were committed before anything was answered."""
+
+    conversation: UUID
+    user_message: UUID
+    answer: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One accepted question. `stored` is None for `/v1`, which keeps no text.
+
+    `conversation` keys the kept KV inside (tenant, owner); empty keeps none.
+    """
+
+    caller: Caller
+    generation: UUID
+    segments: tuple[Segment, ...]
+    sampling: Sampling = field(default_factory=Sampling)
+    conversation: str = ""
+    cache: CacheControl = field(default_factory=CacheControl)
+    stored: StoredTurn | None = None
+    priority: int = 0
