@@ -1,0 +1,1 @@
+"""Pytest plugins that are loaded before Django's settings."""
