@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
+from inference.models import store
 from inference.models.errors import ModelNotUsable
 
 if TYPE_CHECKING:
     import torch
-
-# Raised when the output changes for the same file, so that folders of an older version are made again.
-CONVERTER_VERSION = 1
 
 _MAGIC = b"E5S1"
 _FLOAT32, _Q4_0 = 0, 1
@@ -99,6 +97,7 @@ class _Cursor:
 
 def convert_e5(source: Path, folder: Path) -> None:
     """Writes the encoder of `source` into the existing empty `folder` (fp16, 236 MB)."""
+    store.require_space(folder, 260_000_000)
     cursor = _Cursor(memoryview(source.read_bytes()))
     if cursor.take_bytes(4) != _MAGIC:
         raise ModelNotUsable(f"{source} is not a packed e5 encoder")

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inference.models import store
 from inference.models.errors import ModelNotUsable
 from inference.models.gguf_tokenizer import tokenizer_from_gguf
 
 if TYPE_CHECKING:
     import torch
     from gguf import GGUFReader, ReaderTensor
-
-# Raised when the output changes for the same file, so that folders of an older version are made again.
-CONVERTER_VERSION = 1
 
 _TOP_NAMES = {
     "token_embd.weight": "model.embed_tokens.weight",
@@ -65,6 +63,9 @@ def convert_gguf(source: Path, folder: Path) -> None:
         reader = GGUFReader(source)
     except (ValueError, IndexError) as error:
         raise ModelNotUsable(f"{source} is not a readable GGUF file: {error}") from None
+    # Two bytes a weight, and room for the tokenizer.
+    num_weights = sum(int(tensor.n_elements) for tensor in reader.tensors)
+    store.require_space(folder, 2 * num_weights + 20_000_000)
     fields = {name: field.contents() for name, field in reader.fields.items()}
     family = _family(source, fields)
     config = _config(reader, fields, family)

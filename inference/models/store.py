@@ -19,7 +19,7 @@ from pathlib import Path
 from inference.models.errors import ModelNotUsable
 
 MANIFEST_NAME = "manifest.json"
-_UNFINISHED_PREFIX = ".unfinished-"
+UNFINISHED_PREFIX = ".unfinished-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +74,20 @@ def verify(folder: Path) -> None:
         raise ModelNotUsable(f"{folder / wrong[0]} does not match its checksum; delete the folder {folder}")
 
 
-def build(folder: Path, source: str, fill: Callable[[Path], None]) -> Path:
+def build(folder: Path, source: str, fill: Callable[[Path], None], keeps_unfinished: bool = False) -> Path:
     """Runs `fill` on a hidden folder and renames it to `folder`, replacing what was there.
 
-    A kill at any moment leaves either no folder or the whole one; leftovers are removed by the next build.
+    A kill at any moment leaves either no folder or the whole one. What a killed build left is removed by the next,
+    or handed to its `fill` when `keeps_unfinished` (a download that goes on).
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _exclusive(folder.parent):
         if is_ready(folder, source):  # another process built it while we waited
             return folder
-        _remove_leftovers(folder.parent)
-        unfinished = folder.parent / f"{_UNFINISHED_PREFIX}{folder.name}"
-        unfinished.mkdir()
+        unfinished = folder.parent / f"{UNFINISHED_PREFIX}{folder.name}"
+        if unfinished.exists() and not keeps_unfinished:
+            shutil.rmtree(unfinished)
+        unfinished.mkdir(exist_ok=True)
         fill(unfinished)
         _write_manifest(unfinished, source)
         if folder.exists():
@@ -110,6 +112,14 @@ def sha256_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def write_text(path: Path, text: str) -> None:
+    """Replaces the content of `path` in one move that survives a crash."""
+    unfinished = path.with_name(f"{UNFINISHED_PREFIX}{path.name}")
+    unfinished.write_text(text, encoding="utf-8")
+    _sync(unfinished)
+    unfinished.replace(path)
+
+
 def _wrong_sizes(folder: Path, manifest: Manifest) -> list[str]:
     def size_of(name: str) -> int:
         path = folder / name
@@ -121,17 +131,10 @@ def _wrong_sizes(folder: Path, manifest: Manifest) -> list[str]:
 def _write_manifest(folder: Path, source: str) -> None:
     """Written last: its hashes are of bytes that are already on the disk."""
     files = {}
-    for path in sorted(folder.iterdir()):
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         _sync(path)
-        files[path.name] = FileEntry(size_bytes=path.stat().st_size, sha256=sha256_file(path))
-    path = folder / MANIFEST_NAME
-    path.write_text(json.dumps(asdict(Manifest(source, files)), indent=2), encoding="utf-8")
-    _sync(path)
-
-
-def _remove_leftovers(parent: Path) -> None:
-    for leftover in parent.glob(f"{_UNFINISHED_PREFIX}*"):
-        shutil.rmtree(leftover)
+        files[path.relative_to(folder).as_posix()] = FileEntry(size_bytes=path.stat().st_size, sha256=sha256_file(path))
+    write_text(folder / MANIFEST_NAME, json.dumps(asdict(Manifest(source, files)), indent=2))
 
 
 def _sync(path: Path) -> None:
