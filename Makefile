@@ -1,0 +1,68 @@
+# Every command of a developer's and an operator's day. Each sets up what it needs and says what it is doing.
+#
+#   make run       the whole site (PORT=8000 DATA_DIR=data)      make test    everything, with a browser
+#   make models    download and convert the trial models         make check   format, lint, types, imports, fast tests
+#   make shots     screenshots of the pages                      make clean   forget the environment, keep the data
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check
+
+# An installation is named after what it was made from: a changed requirement is a new name and installs again.
+key = $(shell cat $(1) | cksum | tr ' ' '-')
+PRODUCT := $(VENV)/installed-$(call key,requirements.txt)
+TOOLS := $(VENV)/installed-tools-$(call key,requirements.txt requirements-dev.txt)
+
+.PHONY: run models test check lint shots clean chromium
+.DELETE_ON_ERROR:
+
+run: $(PRODUCT)
+	@exec $(PY) -m chatsite.launcher run
+
+models: $(PRODUCT)
+	@$(PY) -m inference.models.prepare
+
+test: $(TOOLS) chromium models
+	@$(PY) -m pytest
+
+check: lint
+	@$(PY) -m pytest -m "not slow and not browser and not model"
+
+lint: $(TOOLS)
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports
+
+shots: $(TOOLS) chromium models
+	@$(PY) -m tests.shots
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed: $(PYTHON) is $$($(PYTHON) --version 2>&1) (or: make PYTHON=python3.12)"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "Python's venv module is missing; on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+	@echo "making the environment $(VENV) ..."
+	@rm -rf $(VENV) && $(PYTHON) -m venv $(VENV)
+
+$(PRODUCT): | $(PY)
+	@echo "installing requirements (about 2 minutes the first time; much longer where torch is the CUDA build) ..."
+	@$(PIP) -r requirements.txt
+	@touch $@ && echo "requirements are installed"
+
+$(TOOLS): $(PRODUCT)
+	@echo "installing what the tests need (about 1 minute the first time) ..."
+	@$(PIP) -r requirements-dev.txt
+	@touch $@ && echo "test requirements are installed"
+
+# As root with apt the browser is installed; otherwise its tests are skipped with a loud line.
+chromium:
+	@command -v "$${CHROMIUM:-chromium}" >/dev/null || command -v google-chrome >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing Chromium for the browser tests (minutes, once) ..."; \
+	    apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y chromium >/dev/null; \
+	  else echo "Chromium is missing: the browser tests will not run"; fi; }
