@@ -52,6 +52,7 @@ class WebConfig:
     db_threads: int = setting("CHAT_DB_THREADS", 8, "Database connections and worker threads per process.", between=(1, 256))
     max_message_chars: int = setting("CHAT_MAX_MESSAGE_CHARS", 200_000, "Longest message a user may send.", between=(1, 10_000_000))
     max_body_bytes: int = setting("CHAT_MAX_BODY_BYTES", 2_000_000, "Largest request body.", between=(1000, 100_000_000))
+    max_live_per_user: int = setting("CHAT_MAX_LIVE_PER_USER", 16, "Answers in the making per user; more are refused with 429.", between=(1, 100_000))
     deadline_s: float = setting("CHAT_DEADLINE_S", 600.0, "Longest an answer may take from acceptance to its end.", between=(1, 86_400))
     lease_s: float = setting("CHAT_LEASE_S", 5.0, "A running answer whose lease is older is adopted by another process.", between=(0.2, 600))
     checkpoint_s: float = setting("CHAT_CHECKPOINT_S", 1.0, "How often a running answer is stored.", between=(0.05, 60))

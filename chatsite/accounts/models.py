@@ -6,14 +6,20 @@ Knows nothing of conversations. Passwords are Django's; keys are stored as prefi
 from __future__ import annotations
 
 import uuid
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import AbstractUser, UserManager
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+
+
+class TenantManager(models.Manager["Tenant"]):
+    def default(self) -> Tenant:
+        """The business line of everybody who is not placed elsewhere."""
+        return self.get(is_default=True)
 
 
 class Tenant(models.Model):
@@ -24,6 +30,8 @@ class Tenant(models.Model):
     is_default = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
+    objects = TenantManager()
+
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["is_default"], condition=Q(is_default=True), name="one_default_tenant"),
@@ -33,12 +41,25 @@ class Tenant(models.Model):
         return self.name
 
 
+class PeopleManager(UserManager["User"]):
+    """Makes users; without a business line they get the default one."""
+
+    use_in_migrations = False
+
+    def _create_user(self, username: str, email: str | None, password: str | None, **fields: Any) -> User:
+        if "tenant" not in fields and "tenant_id" not in fields:
+            fields["tenant"] = Tenant.objects.default()
+        return super()._create_user(username, email, password, **fields)
+
+
 class User(AbstractUser):
     """A person or, for an integration, a service account. Guests live seven days in a scope of their own."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="users")
     is_guest = models.BooleanField(default=False)
     guest_until = models.DateTimeField(null=True, blank=True)
+
+    objects = PeopleManager()
 
     class Meta(AbstractUser.Meta):
         constraints: ClassVar = [
@@ -81,6 +102,20 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+
+class SignInFailures(models.Model):
+    """Failed tries from one address for one name within a window; the brake reads it. Names are kept as hashes only."""
+
+    address = models.CharField(max_length=64)
+    name_sha256 = models.CharField(max_length=64)
+    count = models.PositiveIntegerField(default=0)
+    window_start = models.DateTimeField(default=timezone.now, db_index=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["address", "name_sha256"], name="one_count_per_address_and_name"),
+        ]
 
 
 class UsageRecord(models.Model):

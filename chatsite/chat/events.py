@@ -43,6 +43,15 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
+class CacheChecked:
+    """What the semantic cache said: hit-exact, hit-semantic, miss or bypass. Comes before any text of the answer."""
+
+    generation: UUID
+    outcome: str
+    age_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """`position` answers are ahead in the engine's queue."""
 
@@ -87,4 +96,4 @@ class Ended:
     is_retryable: bool = False
 
 
-ReplyEvent = Accepted | Waiting | Reading | Piece | Ended
+ReplyEvent = Accepted | CacheChecked | Waiting | Reading | Piece | Ended

@@ -1,0 +1,26 @@
+"""Who may ask: from a signed-in user or an API key to the `Caller` that the flow knows.
+
+Knows rows; does not know how somebody signed in.
+"""
+
+from __future__ import annotations
+
+from django.utils import timezone
+
+from chatsite.accounts.models import ApiKey, User
+from chatsite.chat.turn import Caller
+
+
+def is_welcome(user: User) -> bool:
+    """False for accounts that were switched off and for guests whose seven days are over."""
+    return user.is_active and (user.guest_until is None or user.guest_until > timezone.now())
+
+
+def caller_of_user(user: User) -> Caller:
+    """The caller behind a session."""
+    return Caller(user_id=user.pk, tenant=str(user.tenant_id), is_guest=user.is_guest)
+
+
+def caller_of_key(key: ApiKey) -> Caller:
+    """The caller behind an API key; the key's business line counts, not its user's."""
+    return Caller(user_id=key.user_id, tenant=str(key.tenant_id), api_key=key.pk, is_guest=False)
