@@ -1,0 +1,213 @@
+"""Attention over paged KV for any model that dispatches through transformers' attention interface.
+
+The one place that knows that interface: a cache object whose `update` writes keys and values into blocks, and an
+attention function that reads them back. The batch is ragged: sequences lie one behind the other in a single
+row of tokens, and `RaggedBatch` says which are whose. Causality and sliding windows are applied here, because
+transformers makes no mask for an implementation it does not know; a call without our metadata raises.
+Knows nothing about scheduling or about who owns which block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+from transformers import AttentionInterface
+
+ATTENTION_NAME = "rill_ragged"
+
+
+class AttentionNotUsable(RuntimeError):
+    """The model called our attention in a way that would give wrong numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class KvShape:
+    """`(num_blocks, kv_heads, block_tokens, head_dim)` for K and for V in each of `num_layers` layers."""
+
+    num_layers: int
+    kv_heads: int
+    head_dim: int
+    block_tokens: int
+    dtype: torch.dtype
+
+    @property
+    def bytes_per_token(self) -> int:
+        return 2 * self.num_layers * self.kv_heads * self.head_dim * self.dtype.itemsize
+
+    @property
+    def bytes_per_block(self) -> int:
+        return self.bytes_per_token * self.block_tokens
+
+
+class KvTensors:
+    """Keys and values of every block, each layer as `(num_blocks * kv_heads, block_tokens * head_dim)`.
+
+    That shape makes one gathered row a whole block of one head, and the gathered rows of a sequence one matrix
+    per head. Owned by the runner; `models.attention` reads and writes it during a forward.
+    """
+
+    def __init__(self, shape: KvShape, num_blocks: int, device: torch.device) -> None:
+        self.shape = shape
+        self.num_blocks = num_blocks
+        self.device = device
+        self.keys = [self._zeros() for _ in range(shape.num_layers)]
+        self.values = [self._zeros() for _ in range(shape.num_layers)]
+
+    def copy_block(self, source: int, target: int) -> None:
+        heads = self.shape.kv_heads
+        for rows in (*self.keys, *self.values):
+            rows[target * heads : (target + 1) * heads] = rows[source * heads : (source + 1) * heads]
+
+    def wipe_block(self, block: int) -> None:
+        heads = self.shape.kv_heads
+        for rows in (*self.keys, *self.values):
+            rows[block * heads : (block + 1) * heads] = 0
+
+    def _zeros(self) -> torch.Tensor:
+        shape = self.shape
+        size = (self.num_blocks * shape.kv_heads, shape.block_tokens * shape.head_dim)
+        if self.device.type != "cpu":
+            return torch.zeros(size, dtype=shape.dtype, device=self.device)
+        # numpy asks the system for zero pages: memory is committed when a block is first written, not here.
+        raw = np.zeros(size[0] * size[1] * shape.dtype.itemsize, dtype=np.uint8)
+        return torch.from_numpy(raw).view(shape.dtype).view(size)
+
+
+@dataclass(slots=True)
+class Group:
+    """Sequences that are attended to in one call.
+
+    Rows `start : start + num_rows * num_queries` of the batch; `gather` picks the rows of `KvTensors`, padded to
+    `num_blocks` blocks per sequence; `positions` (num_rows, num_queries) are those of the queries.
+    """
+
+    start: int
+    num_rows: int
+    num_queries: int
+    num_blocks: int
+    gather: torch.Tensor
+    positions: torch.Tensor
+    masks: dict[int | None, torch.Tensor] = field(default_factory=dict)
+
+    def mask(self, window: int | None, length: int) -> torch.Tensor:
+        """(num_rows, num_queries, length), True where a query may look. Made once per window, not per layer."""
+        if window not in self.masks:
+            keys = torch.arange(length, device=self.positions.device)
+            queries = self.positions[..., None]
+            allowed = keys <= queries
+            if window is not None:
+                allowed &= keys > queries - window
+            self.masks[window] = allowed
+        return self.masks[window]
+
+
+@dataclass(slots=True)
+class RaggedBatch:
+    """What one forward needs to know besides token ids and positions."""
+
+    tensors: KvTensors
+    groups: Sequence[Group]
+    slots: torch.Tensor  # (kv_heads * num_tokens), where each head of each token is written
+    num_updates: int = 0
+
+    # --- what transformers calls a cache
+
+    def update(
+        self, keys: torch.Tensor, values: torch.Tensor, layer: int, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Write this step's keys and values, (1, kv_heads, num_tokens, head_dim), into their slots."""
+        shape = self.tensors.shape
+        if keys.shape[1] != shape.kv_heads or keys.shape[-1] != shape.head_dim or values.shape != keys.shape:
+            raise AttentionNotUsable(
+                f"layer {layer} makes keys {tuple(keys.shape)} and values {tuple(values.shape)}; "
+                f"expected {shape.kv_heads} heads of {shape.head_dim}"
+            )
+        for rows, new in ((self.tensors.keys[layer], keys), (self.tensors.values[layer], values)):
+            rows.view(-1, shape.head_dim).index_copy_(0, self.slots, new.reshape(-1, shape.head_dim))
+        self.num_updates += 1
+        return keys, values
+
+    def get_seq_length(self, *args: Any) -> int:
+        """Positions are always passed explicitly; a model that asks would compute wrong ones."""
+        raise AttentionNotUsable("the model asks for a cache length instead of using the given positions")
+
+
+def ragged_attention(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    ragged: RaggedBatch | None = None,
+    **options: Any,
+) -> tuple[torch.Tensor, None]:
+    """Causal attention of `query` (1, num_heads, num_tokens, head_dim) over the blocks; (1, num_tokens, heads, dim)."""
+    if ragged is None:
+        raise AttentionNotUsable("this attention needs the metadata of a ragged batch; without it nothing is causal")
+    if attention_mask is not None or options.get("s_aux") is not None:
+        raise AttentionNotUsable("attention masks and attention sinks are not supported")
+    layer = module.layer_idx
+    scale = options.get("scaling") or query.shape[-1] ** -0.5
+    window, softcap = options.get("sliding_window"), options.get("softcap")
+    keys, values = ragged.tensors.keys[layer], ragged.tensors.values[layer]
+    _, num_heads, num_tokens, head_dim = query.shape
+    shape = ragged.tensors.shape
+    # (num_tokens, kv_heads, heads per kv head, head_dim): a KV head serves its group without being repeated
+    queries = query[0].transpose(0, 1).reshape(num_tokens, shape.kv_heads, -1, head_dim)
+    output = torch.empty_like(queries)
+    for group in ragged.groups:
+        rows = slice(group.start, group.start + group.num_rows * group.num_queries)
+        size = (group.num_rows, shape.kv_heads, group.num_blocks * shape.block_tokens, head_dim)
+        gathered_keys = keys.index_select(0, group.gather).view(size)
+        gathered_values = values.index_select(0, group.gather).view(size)
+        mask = group.mask(window, size[2])
+        attend = _attend_decode if group.num_queries == 1 else _attend_prefill
+        output[rows] = attend(queries[rows], gathered_keys, gathered_values, mask, scale, softcap)
+    return output.view(1, num_tokens, num_heads, head_dim), None
+
+
+def _attend_decode(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor, scale: float, softcap: float | None
+) -> torch.Tensor:
+    """One query per sequence: (num_rows, kv_heads, group, dim) against (num_rows, kv_heads, length, dim)."""
+    if softcap is None and query.dtype != torch.float32:
+        # Half-precision matrix products are slow on CPUs without them; the fused kernel accumulates in fp32.
+        return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask[:, None], scale=scale)
+    return _attend_plain(query, key, value, mask[:, None], scale, softcap)
+
+
+def _attend_prefill(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor, scale: float, softcap: float | None
+) -> torch.Tensor:
+    """Many queries of one sequence: (num_queries, kv_heads, group, dim) against (1, kv_heads, length, dim)."""
+    num_queries, kv_heads, group, dim = query.shape
+    by_head = query.permute(1, 2, 0, 3)
+    if softcap is None:
+        wide = (kv_heads, group, key.shape[2], dim)
+        shared_key, shared_value = key[0][:, None].expand(wide), value[0][:, None].expand(wide)
+        result = functional.scaled_dot_product_attention(by_head, shared_key, shared_value, attn_mask=mask, scale=scale)
+        return result.permute(2, 0, 1, 3)
+    flat = by_head.reshape(1, kv_heads, group * num_queries, dim)
+    result = _attend_plain(flat, key, value, mask.repeat(1, group, 1)[:, None], scale, softcap)
+    return result.view(kv_heads, group, num_queries, dim).permute(2, 0, 1, 3)
+
+
+def _attend_plain(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor, scale: float, softcap: float | None
+) -> torch.Tensor:
+    """Two matrix products with the softmax in fp32; the only form that can cap scores (Gemma 2)."""
+    scores = torch.matmul(query.float() * scale, key.float().transpose(-1, -2))
+    if softcap is not None:
+        scores = torch.tanh(scores / softcap) * softcap
+    weights = scores.masked_fill_(~mask, -torch.inf).softmax(-1)
+    return torch.matmul(weights, value.float()).to(query.dtype)
+
+
+def register() -> None:
+    """Make `attn_implementation=ATTENTION_NAME` known to transformers."""
+    AttentionInterface.register(ATTENTION_NAME, ragged_attention)

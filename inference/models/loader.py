@@ -1,0 +1,174 @@
+"""A model folder in memory, with the facts that the engine needs to size its KV pool and to end answers.
+
+Knows transformers' loading and which kinds of models the engine cannot serve. Does not know how a model is found
+(`resolve`) nor how it is run. Code from model folders is never executed; weights are safetensors only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from inference.models.errors import ModelNotUsable
+from inference.models.fingerprint import fingerprint
+from inference.models.precision import choose_device, choose_dtype, dtype_name
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel
+
+_ATTENTION_LAYERS = {"full_attention", "sliding_attention"}
+# These change their position tables once a prompt grows past a limit; below the limit they never do.
+_SWITCHING_ROPE = {"dynamic", "longrope"}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A causal LM in eval mode without gradients, and what its config says about its KV."""
+
+    model: PreTrainedModel
+    config: PreTrainedConfig
+    folder: Path
+    dtype: torch.dtype
+    device: str
+    fingerprint: str  # of weights, tokenizer, template and dtype
+    num_layers: int
+    num_kv_heads: int
+    head_dim: int
+    vocab_size: int
+    max_context: int  # tokens
+    eos_ids: frozenset[int]
+    sliding_windows: tuple[int | None, ...]  # per layer, in tokens; None sees everything
+
+    @property
+    def kv_bytes_per_token(self) -> int:
+        """K and V of one token over all layers; grouped KV heads count, not attention heads."""
+        return self.num_layers * 2 * self.num_kv_heads * self.head_dim * self.dtype.itemsize
+
+    @property
+    def weight_bytes(self) -> int:
+        """Memory of the weights; tied ones count once."""
+        return sum(weight.numel() * weight.element_size() for weight in self.model.parameters())
+
+
+def load_causal_lm(
+    folder: Path, dtype: str = "auto", device: str = "auto", attn_implementation: str = "sdpa"
+) -> LoadedModel:
+    """The model of `folder`, refused with one clear line where the engine cannot serve it exactly.
+
+    `attn_implementation` is a name that transformers knows or that was registered before.
+    """
+    device = choose_device(device)
+    torch_dtype = choose_dtype(dtype, device)
+    config = _read_config(folder)
+    _refuse_unservable(folder, config)
+    model = _load(folder, torch_dtype, attn_implementation).to(device)
+    return LoadedModel(
+        model=model,
+        config=config,
+        folder=folder,
+        dtype=torch_dtype,
+        device=device,
+        fingerprint=fingerprint(folder, dtype_name(torch_dtype)),
+        num_layers=config.num_hidden_layers,
+        num_kv_heads=getattr(config, "num_key_value_heads", None) or config.num_attention_heads,
+        head_dim=getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads,
+        vocab_size=config.vocab_size,
+        max_context=_max_context(config),
+        eos_ids=_eos_ids(model),
+        sliding_windows=_sliding_windows(config),
+    )
+
+
+def _read_config(folder: Path) -> PreTrainedConfig:
+    from transformers import AutoConfig
+
+    try:
+        return AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise ModelNotUsable(f"{folder}: {_first_line(error)}") from error
+
+
+def _refuse_unservable(folder: Path, config: PreTrainedConfig) -> None:
+    """Raises ModelNotUsable for every kind whose state is not a plain list of K and V per token."""
+    reason = _reason_against(config)
+    if reason is not None:
+        raise ModelNotUsable(f"{folder}: {config.model_type} models {reason}; serve a text-only attention model")
+
+
+def _reason_against(config: PreTrainedConfig) -> str | None:
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING
+
+    if config.get_text_config() is not config:
+        return "read more than text"
+    if config.is_encoder_decoder or type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        return "are no causal language models"
+    other_layers = set(getattr(config, "layer_types", None) or ()) - _ATTENTION_LAYERS
+    model_class = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
+    if other_layers or getattr(model_class, "_is_stateful", False):
+        return f"keep a state that is not made of blocks ({', '.join(sorted(other_layers)) or 'recurrent'})"
+    if getattr(config, "kv_lora_rank", None) or getattr(config, "num_kv_shared_layers", 0):
+        return "keep compressed or shared KV"
+    if not getattr(model_class, "_supports_attention_backend", False):
+        return "do not go through the attention interface"
+    return None
+
+
+def _load(folder: Path, dtype: torch.dtype, attn_implementation: str) -> PreTrainedModel:
+    from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    try:
+        model, report = AutoModelForCausalLM.from_pretrained(
+            folder,
+            dtype=dtype,
+            attn_implementation=attn_implementation,
+            use_safetensors=True,
+            trust_remote_code=False,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    except (OSError, ValueError) as error:
+        raise ModelNotUsable(f"{folder}: {_first_line(error)}") from error
+    refuse_incomplete(folder, report)
+    return model.eval().requires_grad_(False)
+
+
+def refuse_incomplete(folder: Path, report: dict[str, Any], optional_prefix: str | None = None) -> None:
+    """Raises ModelNotUsable when weights were missing: transformers would fill them with random numbers."""
+    missing = sorted(report["missing_keys"])
+    if optional_prefix is not None:
+        missing = [name for name in missing if not name.startswith(optional_prefix)]
+    if missing:
+        raise ModelNotUsable(f"{folder}: {len(missing)} weights are missing, the first is {missing[0]}")
+
+
+def _max_context(config: PreTrainedConfig) -> int:
+    rope = getattr(config, "rope_parameters", None) or {}
+    if rope.get("rope_type") in _SWITCHING_ROPE:
+        return min(config.max_position_embeddings, rope.get("original_max_position_embeddings") or 10**9)
+    return config.max_position_embeddings
+
+
+def _eos_ids(model: PreTrainedModel) -> frozenset[int]:
+    """Both places count: some models name the end of a turn in one and the end of a text in the other."""
+    ids: set[int] = set()
+    for source in (model.config, model.generation_config):
+        value = getattr(source, "eos_token_id", None)
+        ids |= {value} if isinstance(value, int) else set(value or ())
+    return frozenset(ids)
+
+
+def _sliding_windows(config: PreTrainedConfig) -> tuple[int | None, ...]:
+    window = getattr(config, "sliding_window", None)
+    if getattr(config, "use_sliding_window", True) is False:
+        window = None
+    layer_types = getattr(config, "layer_types", None) or ["sliding_attention"] * config.num_hidden_layers
+    return tuple(window if kind == "sliding_attention" else None for kind in layer_types)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

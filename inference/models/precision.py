@@ -1,0 +1,41 @@
+"""Which number format the weights are kept in.
+
+Knows the names of the setting ENGINE_DTYPE and which processors compute bf16 natively.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+_NATIVE_BF16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # the last one is how ARM calls it
+
+
+def choose_dtype(name: str, device: str) -> torch.dtype:
+    """The dtype that `name` (fp32, bf16, fp16 or auto) means on `device`."""
+    if name != "auto":
+        return _DTYPES[name]
+    computes_bf16 = torch.cuda.is_bf16_supported() if device == "cuda" else _cpu_computes_bf16()
+    return torch.bfloat16 if computes_bf16 else torch.float32
+
+
+def choose_device(name: str) -> str:
+    """The device that `name` (cpu, cuda or auto) means on this machine."""
+    if name != "auto":
+        return name
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """The name by which the settings call `dtype`."""
+    return next(name for name, known in _DTYPES.items() if known is dtype)
+
+
+def _cpu_computes_bf16(cpu_description: Path = Path("/proc/cpuinfo")) -> bool:
+    if not cpu_description.is_file():
+        return False
+    lines = cpu_description.read_text(encoding="utf-8").splitlines()
+    flags = next((line.partition(":")[2].split() for line in lines if line.startswith(("flags", "Features"))), [])
+    return not _NATIVE_BF16_FLAGS.isdisjoint(flags)
