@@ -1,0 +1,120 @@
+"""What has to outlive this process of one answer: checkpoints while it runs, one final store at its end.
+
+Knows the rows; does not know where the text comes from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable
+from typing import TypeVar
+from uuid import UUID
+
+from django.conf import settings
+from django.db import Error as DatabaseError
+from django.db import transaction
+
+from chatsite.accounts import usage
+from chatsite.chat import generations
+from chatsite.chat.events import Durations
+from chatsite.chat.generations import Ending, Progress
+from chatsite.chat.live import LiveAnswer
+from chatsite.chat.models import Generation, State
+from chatsite.chat.outcome import Outcome
+from chatsite.db import run_in_db
+
+logger = logging.getLogger(__name__)
+
+STORE_PATIENCE_S = 30.0
+FIRST_BACKOFF_S = 0.1
+MAX_BACKOFF_S = 2.0
+
+T = TypeVar("T")
+
+
+class LeaseLost(Exception):
+    """The generation ended by another hand, or another process took it."""
+
+
+class Record:
+    """The ledger of one answer beside its live text: ids, their tokenizer, and when the first text came."""
+
+    def __init__(self, live: LiveAnswer, token_ids: list[int] | None = None, tokenizer: str = "") -> None:
+        self.live = live
+        self.token_ids = token_ids or []
+        self.tokenizer = tokenizer
+        self._began = time.monotonic()
+        self._first_text_ms = 0.0
+
+    def add_text(self, seq: int, text: str, token_ids: tuple[int, ...]) -> None:
+        if not self._first_text_ms:
+            self._first_text_ms = self._elapsed_ms()
+        self.token_ids.extend(token_ids)
+        self.live.add_text(seq, text, max(1, len(token_ids)))
+
+    def progress(self) -> Progress:
+        return Progress(self.live.text, tuple(self.token_ids), self.tokenizer, self.live.seq)
+
+    async def keep(self) -> None:
+        """Checkpoints for ever. Raises LeaseLost; a database that is away is tried again, for tokens flow on."""
+        while True:
+            await asyncio.sleep(settings.CONFIG.checkpoint_s)
+            try:
+                is_ours = await run_in_db(generations.checkpoint, self.live.generation, self.progress())
+            except DatabaseError as error:
+                logger.warning("checkpoint of %s not stored: %s", self.live.generation, error)
+                continue
+            if not is_ours:
+                raise LeaseLost
+
+    async def hand_over(self) -> None:
+        """Stores what there is and gives the lease back."""
+        try:
+            if await run_in_db(generations.checkpoint, self.live.generation, self.progress()):
+                await run_in_db(generations.release, self.live.generation)
+        except DatabaseError as error:
+            logger.warning("%s could not be handed over, its lease will expire: %s", self.live.generation, error)
+
+    async def finish(self, outcome: Outcome) -> tuple[State, Durations]:
+        """Stores the end; the state that stands. Tries for STORE_PATIENCE_S while the database is away, then raises."""
+        durations = outcome.durations(self._first_text_ms, self._elapsed_ms())
+        give_up_at, backoff_s = time.monotonic() + STORE_PATIENCE_S, FIRST_BACKOFF_S
+        while True:
+            try:
+                return await run_in_db(_finish, self.live.generation, outcome, durations, self.progress()), durations
+            except DatabaseError as error:
+                if time.monotonic() + backoff_s > give_up_at:
+                    raise
+                logger.warning("the end of %s not stored yet: %s", self.live.generation, error)
+            await asyncio.sleep(backoff_s)
+            backoff_s = min(2 * backoff_s, MAX_BACKOFF_S)
+
+    def _elapsed_ms(self) -> float:
+        return (time.monotonic() - self._began) * 1000
+
+
+def _finish(generation: UUID, outcome: Outcome, durations: Durations, progress: Progress) -> State:
+    ending = Ending(outcome.state, outcome.finish_reason, outcome.error_code, outcome.columns(durations))
+    with transaction.atomic():
+        standing = generations.finish(generation, ending, progress)
+        if standing in generations.FINAL_STATES and outcome.refusal is None:
+            usage.record(
+                Generation.objects.get(pk=generation),
+                outcome.counts,
+                durations,
+                peak_kv_bytes=outcome.usage.peak_kv_bytes,
+                block_seconds=outcome.usage.block_seconds,
+            )
+    return standing
+
+
+async def completed(work: Awaitable[T]) -> T:
+    """The result of `work`, which runs to its end even when the caller is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise

@@ -1,0 +1,228 @@
+"""THE flow: one question becomes one answer, whoever asked and wherever it comes from. Read `answer` first.
+
+Every door goes through here: `/v1` through `reply(turn)`, conversations through `ask`, which stores first. Everything
+accepted ends in exactly one `Ended`. Knows no transport; a task makes the answer, and doors follow its live text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import Error as DatabaseError
+from django.db.models.functions import Now
+
+from chatsite.accounts import quota
+from chatsite.chat import generations, outcome, semantic
+from chatsite.chat.events import Accepted, Durations, Ended, ReplyEvent
+from chatsite.chat.live import HandedOver, LiveAnswer
+from chatsite.chat.models import FINAL_STATES, Generation, State
+from chatsite.chat.outcome import Outcome
+from chatsite.chat.record import LeaseLost, Record, completed
+from chatsite.chat.relay import relay, replay
+from chatsite.chat.running import running
+from chatsite.chat.turn import Turn
+from chatsite.db import run_in_db
+from chatsite.engine import engine, engine_info
+from chatsite.errors import ReplyRefused
+from chatsite.metrics import observe_refusal, observe_reply
+from inference.errors import EngineError
+from inference.types import FinishReason, GenerateRequest, Owner
+
+logger = logging.getLogger(__name__)
+
+
+async def reply(turn: Turn) -> AsyncIterator[ReplyEvent]:
+    """The events of one answer. Raises ReplyRefused before the first of them.
+
+    Closing the iterator of a `/v1` turn cancels the answer at once; that of a stored one goes on without a listener.
+    """
+    if turn.stored is None:
+        await _admit(turn)
+    live = running().begin(LiveAnswer(turn.generation), lambda live: answer(turn, live))
+    try:
+        async for event in live.follow():
+            yield event
+    finally:
+        if turn.stored is None:
+            await running().abandon(turn.generation)
+
+
+async def answer(turn: Turn, live: LiveAnswer) -> None:
+    """The life of one answer: look up, else ask the engine, relay, and store the end, shielded."""
+    record = Record(live)
+    if turn.stored is not None:
+        live.say(_accepted(turn))
+    try:
+        looked, ended_as = await _within_deadline(turn, record)
+    except asyncio.CancelledError:
+        await completed(_leave(turn, record))
+        raise
+    await completed(_conclude(turn, record, looked, ended_as))
+
+
+async def _produce(turn: Turn, record: Record) -> tuple[semantic.Looked | None, Outcome]:
+    """Makes the text, from the cache or by the engine."""
+    looked = await semantic.look_up(turn)
+    if looked is not None and looked.hit is not None:
+        _accept_api(turn, record.live)
+        return looked, await replay(looked.decision, looked.hit, record)
+    if turn.cache.only_if_cached:
+        return looked, outcome.not_cached()
+    return looked, await _generate(turn, record)
+
+
+async def _generate(turn: Turn, record: Record) -> Outcome:
+    info = await engine_info()
+    if info is not None:
+        record.tokenizer = info.tokenizer
+    columns = {"engine": info.engine, "model": info.model} if info else {}
+    if not await run_in_db(generations.move, turn.generation, State.RUNNING, **columns):
+        return outcome.STOPPED  # before it began
+    try:
+        await engine().submit(_request(turn))
+    except EngineError as error:
+        return outcome.of_refusal(error)
+    _accept_api(turn, record.live)
+    try:
+        async with aclosing(engine().attach(str(turn.generation))) as events:
+            return await relay(events, record)
+    except EngineError as error:
+        return outcome.of_loss(error)
+
+
+async def _within_deadline(turn: Turn, record: Record) -> tuple[semantic.Looked | None, Outcome]:
+    """`_produce` beside its checkpoints; whatever interrupts it is an outcome too."""
+    try:
+        async with asyncio.timeout(settings.CONFIG.deadline_s), asyncio.TaskGroup() as group:
+            keeping = group.create_task(record.keep())
+            produced = await _produce(turn, record)
+            keeping.cancel()
+        return produced
+    except TimeoutError:
+        return None, outcome.TIMED_OUT
+    except ExceptionGroup as errors:
+        if errors.subgroup(LeaseLost):
+            return None, outcome.STOPPED
+        logger.exception("answer %s broke", turn.generation)
+        return None, outcome.BROKEN
+
+
+async def _conclude(turn: Turn, record: Record, looked: semantic.Looked | None, ended_as: Outcome) -> None:
+    """Stores the end and says it. A state that another hand stored before is the one that stands."""
+    if ended_as.is_engine_busy:
+        await cancel_in_engine(turn.generation)
+    try:
+        standing, durations = await record.finish(ended_as)
+    except DatabaseError:
+        logger.exception("the end of %s could not be stored", turn.generation)
+        record.live.fail(HandedOver())
+        return
+    if standing not in FINAL_STATES:  # another process adopted it
+        record.live.fail(HandedOver())
+        return
+    if ended_as.refusal is not None and turn.stored is None:
+        observe_refusal(ended_as.refusal.code)
+        record.live.fail(ended_as.refusal)
+        return
+    if standing is State.COMPLETE and ended_as.finish_reason == FinishReason.STOP and looked and not looked.hit:
+        await semantic.remember(turn, looked, record)
+    ended = await said(record, ended_as, standing, durations)
+    observe_reply(ended, door="v1" if turn.stored is None else "socket")
+
+
+async def said(record: Record, ended_as: Outcome, standing: State, durations: Durations) -> Ended:
+    """Says the end to all followers."""
+    info = await engine_info()
+    ended = Ended(
+        record.live.generation,
+        state=standing,
+        finish_reason=ended_as.finish_reason,
+        origin=ended_as.origin,
+        counts=ended_as.counts,
+        durations=durations,
+        model=info.model if info else "",
+        cache_age_s=ended_as.cache_age_s,
+        error_code=ended_as.error_code,
+        error_message=ended_as.error_message,
+        is_retryable=ended_as.is_retryable,
+    )
+    record.live.say(ended)
+    return ended
+
+
+async def _leave(turn: Turn, record: Record) -> None:
+    """This process gives up: a conversation's answer is handed over, a `/v1` answer has lost its only reader."""
+    if turn.stored is not None:
+        await record.hand_over()
+        return
+    await cancel_in_engine(turn.generation)
+    try:
+        standing, durations = await record.finish(outcome.STOPPED)
+    except DatabaseError as error:
+        logger.warning("the end of %s could not be stored: %s", turn.generation, error)
+        return
+    observe_reply(await said(record, outcome.STOPPED, standing, durations), door="v1")
+
+
+async def stop(generation: Generation) -> None:
+    """Ends an answer at once, wherever it is made and whatever it waits for; harmless after its end."""
+    if not await cancel_in_engine(generation.pk):
+        await run_in_db(generations.move, generation.pk, State.STOPPED, finish_reason=FinishReason.CANCELLED.value)
+
+
+async def cancel_in_engine(generation: object) -> bool:
+    """True when the engine was at it and ends it."""
+    try:
+        return await engine().cancel(str(generation))
+    except EngineError as error:
+        logger.warning("the engine could not be told to cancel %s: %s", generation, error.message)
+        return False
+
+
+async def _admit(turn: Turn) -> None:
+    """Quota first, then the row by which an answer without a conversation is found after a crash."""
+    try:
+        await quota.check(turn.caller)
+    except ReplyRefused as refusal:
+        observe_refusal(refusal.code)
+        raise
+    await run_in_db(_open, turn)
+
+
+def _open(turn: Turn) -> None:
+    Generation.objects.create(
+        id=turn.generation,
+        user_id=turn.caller.user_id,
+        api_key_id=turn.caller.api_key,
+        lease_owner=generations.lease_owner(),
+        lease_until=generations.lease_until(),
+        deadline_at=Now() + timedelta(seconds=settings.CONFIG.deadline_s),
+    )
+
+
+def _accepted(turn: Turn) -> Accepted:
+    stored = turn.stored
+    if stored is None:
+        return Accepted(turn.generation)
+    return Accepted(turn.generation, stored.conversation, stored.user_message, stored.answer)
+
+
+def _accept_api(turn: Turn, live: LiveAnswer) -> None:
+    if turn.stored is None:
+        live.say(_accepted(turn))
+
+
+def _request(turn: Turn) -> GenerateRequest:
+    return GenerateRequest(
+        generation_id=str(turn.generation),
+        segments=turn.segments,
+        owner=Owner(turn.caller.tenant, turn.caller.owner, turn.conversation),
+        sampling=turn.sampling,
+        priority=turn.priority,
+        deadline_s=settings.CONFIG.deadline_s,
+    )

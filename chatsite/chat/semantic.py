@@ -1,0 +1,121 @@
+"""The flow's view of the semantic cache: what is asked of it, within which time, and what is given to it.
+
+The cache is optional: whatever goes wrong there is a miss. Knows `semcache.service` as its only door.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from django.conf import settings
+
+from chatsite.chat.record import Record
+from chatsite.chat.turn import Turn
+from chatsite.engine import engine, engine_info
+from chatsite.metrics import observe_lookup
+from inference.types import EngineInfo, Sampling, Segment
+from semcache import service
+from semcache.service import Answer, Decision, Hit, Question
+
+logger = logging.getLogger(__name__)
+
+REMEMBER_TIMEOUT_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A finished look-up: the hit, or what `remember` needs later."""
+
+    question: Question
+    decision: Decision
+
+    @property
+    def hit(self) -> Hit | None:
+        return self.decision.hit
+
+
+async def look_up(turn: Turn) -> Looked | None:
+    """None when the cache was not asked or did not answer within SEMCACHE_BUDGET_MS."""
+    config = settings.CONFIG
+    if not config.cache_enabled or not (turn.cache.may_read or turn.cache.may_store):
+        return None
+    info = await engine_info()
+    if info is None or not turn.segments or turn.segments[-1].role != "user":
+        return None
+    question = question_of(turn, info)
+    try:
+        async with asyncio.timeout(config.cache_budget_ms / 1000):
+            decision = await service.lookup(question, _embed)
+    except TimeoutError:
+        logger.info("the semantic cache took longer than its budget")
+        observe_lookup("bypass")
+        return None
+    except Exception:  # the cache is optional: its own bugs must not cost an answer
+        logger.exception("the semantic cache failed")
+        observe_lookup("bypass")
+        return None
+    observe_lookup(decision.outcome.value)
+    return Looked(question, decision)
+
+
+async def remember(turn: Turn, looked: Looked, record: Record) -> None:
+    """Gives a complete answer to the cache, which may decline it."""
+    answer = Answer(
+        text=record.live.text,
+        token_ids=tuple(record.token_ids),
+        tokenizer=record.tokenizer,
+        num_tokens=len(record.token_ids),
+        generation=turn.generation,
+        is_complete=True,
+    )
+    try:
+        async with asyncio.timeout(REMEMBER_TIMEOUT_S):
+            await service.remember(looked.decision, looked.question, answer)
+    except TimeoutError:
+        logger.info("the semantic cache did not take the answer in time")
+    except Exception:  # as above
+        logger.exception("the semantic cache did not take the answer")
+
+
+def question_of(turn: Turn, info: EngineInfo) -> Question:
+    """The cache's question: the last message as text, everything before it as a hash."""
+    system = "\n".join(segment.text for segment in turn.segments if segment.role == "system")
+    before = [segment for segment in turn.segments[:-1] if segment.role != "system"]
+    return Question(
+        text=turn.segments[-1].text,
+        history=history_hash(before),
+        tenant=turn.caller.tenant,
+        owner=turn.caller.owner,
+        model=info.model,
+        model_revision=info.revision,
+        system_prompt=system,
+        parameters=canonical(turn.sampling),
+        temperature=turn.sampling.temperature,
+        embedder=info.embedder,
+        epoch=settings.CONFIG.cache_epoch,
+        may_read=turn.cache.may_read,
+        may_store=turn.cache.may_store,
+    )
+
+
+def history_hash(segments: Sequence[Segment]) -> str:
+    """One name for the messages before the last one; "" when there are none."""
+    if not segments:
+        return ""
+    listed = json.dumps([[segment.role, segment.text] for segment in segments], ensure_ascii=False)
+    return hashlib.sha256(listed.encode()).hexdigest()
+
+
+def canonical(sampling: Sampling) -> str:
+    """Everything that changes the output and was given; equal requests give equal strings."""
+    given = {name: value for name, value in asdict(sampling).items() if value not in (None, ())}
+    return json.dumps(given, sort_keys=True)
+
+
+async def _embed(texts: list[str]) -> list[Sequence[float]]:
+    return list((await engine().embed(texts)).vectors)

@@ -1,0 +1,69 @@
+"""Errors of the site: one tree, each with a stable code, an HTTP status and whether trying again may help.
+
+    SiteError
+    ├── ReplyRefused         code of its own   the question was not accepted; nothing was stored
+    └── RequestError                           the request itself is wrong
+        ├── InvalidRequest       invalid_request   malformed or impossible values (400)
+        ├── InvalidText          invalid_text      NUL or half a surrogate pair in a text (400)
+        ├── MessageTooLong       message_too_long  more characters than CHAT_MAX_MESSAGE_CHARS (413)
+        ├── NotFound             not_found         unknown, or somebody else's (404)
+        └── SameIdOtherText      id_reused         a client_message_id came back with another text (422)
+
+Knows no door: consumers make frames of these, the REST API its own error objects.
+"""
+
+from __future__ import annotations
+
+
+class SiteError(Exception):
+    """Base. `message` may be shown to the user."""
+
+    code = "site_error"
+    status = 500
+    is_retryable = False
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.retry_after_s: float | None = None
+
+
+class ReplyRefused(SiteError):
+    """`reply` does not take the question: quota, full queue, engine down, not in the cache."""
+
+    def __init__(
+        self, code: str, message: str, status: int, retry_after_s: float | None = None, *, is_retryable: bool | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+        self.retry_after_s = retry_after_s
+        self.is_retryable = status in (429, 503) if is_retryable is None else is_retryable
+
+
+class RequestError(SiteError):
+    code = "invalid_request"
+    status = 400
+
+
+class InvalidRequest(RequestError):
+    code = "invalid_request"
+
+
+class InvalidText(RequestError):
+    code = "invalid_text"
+
+
+class MessageTooLong(RequestError):
+    code = "message_too_long"
+    status = 413
+
+
+class NotFound(RequestError):
+    code = "not_found"
+    status = 404
+
+
+class SameIdOtherText(RequestError):
+    code = "id_reused"
+    status = 422
