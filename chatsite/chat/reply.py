@@ -114,8 +114,6 @@ async def _within_deadline(turn: Turn, record: Record) -> tuple[semantic.Looked 
 
 async def _conclude(turn: Turn, record: Record, looked: semantic.Looked | None, ended_as: Outcome) -> None:
     """Stores the end and says it. A state that another hand stored before is the one that stands."""
-    if ended_as.is_engine_busy:
-        await cancel_in_engine(turn.generation)
     try:
         standing, durations = await record.finish(ended_as)
     except DatabaseError:
@@ -125,6 +123,8 @@ async def _conclude(turn: Turn, record: Record, looked: semantic.Looked | None, 
     if standing not in FINAL_STATES:  # another process adopted it
         record.live.fail(HandedOver())
         return
+    if ended_as.is_engine_busy:
+        await cancel_in_engine(turn.generation)
     if ended_as.refusal is not None and turn.stored is None:
         observe_refusal(ended_as.refusal.code)
         record.live.fail(ended_as.refusal)

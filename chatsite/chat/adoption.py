@@ -1,0 +1,133 @@
+"""Answers whose process died are taken over and finished; nothing stays unfinished past its deadline.
+
+Run by every web process and by a periodic task, each as often as it likes: a conditional update decides who takes what.
+Knows leases and the engine's log; knows no door.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import aclosing
+from uuid import UUID
+
+from django.conf import settings
+from django.db import Error as DatabaseError
+
+from chatsite.chat import generations, outcome
+from chatsite.chat.live import HandedOver, LiveAnswer
+from chatsite.chat.models import FINAL_STATES, Generation, State
+from chatsite.chat.outcome import Outcome
+from chatsite.chat.record import LeaseLost, Record, completed
+from chatsite.chat.relay import relay
+from chatsite.chat.reply import cancel_in_engine, said
+from chatsite.chat.running import Running
+from chatsite.db import run_in_db
+from chatsite.engine import engine
+from chatsite.metrics import observe_reply
+from inference.errors import EngineError
+
+logger = logging.getLogger(__name__)
+
+BATCH = 100
+REAP_GRACE_S = 10.0  # the promise is 15 s; a sweep may come some seconds late
+
+
+async def adopt_orphans(into: Running) -> int:
+    """Takes over what has an expired lease, as tasks of `into`; the number of adopted generations."""
+    adopted = 0
+    for generation in await run_in_db(generations.expired_leases, BATCH):
+        row = await run_in_db(_take, generation)
+        if row is None:
+            continue
+        adopted += 1
+        text = row.message.text if row.message is not None else ""
+        live = LiveAnswer(generation, text, row.stored_seq)
+        into.begin(live, lambda live, row=row: _finish_adopted(row, live))
+    return adopted
+
+
+async def reap() -> int:
+    """Ends what is past its deadline; the number of generations that were."""
+    reaped = 0
+    for generation in await run_in_db(generations.overdue, REAP_GRACE_S, BATCH):
+        late = outcome.TIMED_OUT
+        if await run_in_db(
+            generations.move, generation, late.state, finish_reason=late.finish_reason, error_code=late.error_code
+        ):
+            reaped += 1
+            await cancel_in_engine(generation)
+    return reaped
+
+
+async def sweep_forever(into: Running, every_s: float) -> None:
+    """Adopts and reaps now and then every `every_s` seconds."""
+    while True:
+        try:
+            if adopted := await adopt_orphans(into):
+                logger.info("adopted %d answers", adopted)
+            if reaped := await reap():
+                logger.warning("ended %d answers past their deadline", reaped)
+        except DatabaseError as error:
+            logger.warning("sweep put off, the database is away: %s", error)
+        await asyncio.sleep(every_s)
+
+
+def _take(generation: UUID) -> Generation | None:
+    if not generations.adopt(generation):
+        return None
+    return Generation.objects.select_related("message").get(pk=generation)
+
+
+async def _finish_adopted(row: Generation, live: LiveAnswer) -> None:
+    message = row.message
+    record = Record(live, list(message.token_ids) if message else None, message.tokenizer if message else "")
+    try:
+        ended_as = await _resume(row, record)
+    except asyncio.CancelledError:
+        await completed(record.hand_over())
+        raise
+    await completed(_conclude(record, ended_as))
+
+
+async def _resume(row: Generation, record: Record) -> Outcome:
+    """Goes on where the last checkpoint was. A `/v1` answer has lost its reader: it is ended."""
+    if row.message is None:
+        await cancel_in_engine(row.pk)
+        return Outcome(State.INTERRUPTED, "interrupted", "abandoned", "The connection to the reader was lost.")
+    try:
+        async with asyncio.timeout(settings.CONFIG.deadline_s), asyncio.TaskGroup() as group:
+            keeping = group.create_task(record.keep())
+            ended_as = await _follow_engine(row.pk, record)
+            keeping.cancel()
+        return ended_as
+    except TimeoutError:
+        return outcome.TIMED_OUT
+    except ExceptionGroup as errors:
+        if errors.subgroup(LeaseLost):
+            return outcome.STOPPED
+        logger.exception("adopted answer %s broke", row.pk)
+        return outcome.BROKEN
+
+
+async def _follow_engine(generation: UUID, record: Record) -> Outcome:
+    try:
+        async with aclosing(engine().attach(str(generation), after=record.live.seq)) as events:
+            return await relay(events, record)
+    except EngineError as error:
+        return outcome.of_loss(error)
+
+
+async def _conclude(record: Record, ended_as: Outcome) -> None:
+    try:
+        standing, durations = await record.finish(ended_as)
+    except DatabaseError:
+        logger.exception("the end of %s could not be stored", record.live.generation)
+        standing = State.RUNNING
+    if standing not in FINAL_STATES:
+        record.live.fail(HandedOver())
+        return
+    if ended_as.is_engine_busy:
+        await cancel_in_engine(record.live.generation)
+    observe_reply(await said(record, ended_as, standing, durations), door="worker")
+

@@ -1,0 +1,77 @@
+"""A question in a conversation: refuse, or store and answer. The doors of the page call this and nothing deeper.
+
+What is stored goes through `reply.answer` in a task that belongs to no socket. Knows no transport.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
+
+from chatsite.accounts import quota
+from chatsite.chat import generations, prompt, store
+from chatsite.chat.live import LiveAnswer
+from chatsite.chat.models import LIVE_STATES, Message
+from chatsite.chat.reply import answer
+from chatsite.chat.running import running
+from chatsite.chat.store import Question, Stored
+from chatsite.chat.turn import Caller
+from chatsite.db import run_in_db
+from chatsite.errors import ReplyRefused
+from chatsite.metrics import observe_refusal
+
+# A second question waits for the answer above it, because that is part of what the model is given.
+WAIT_STEP_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A durable question and its answer; `live` is None when the answer is made by another process, or was made."""
+
+    stored: Stored
+    live: LiveAnswer | None
+
+
+async def ask(caller: Caller, question: Question) -> Asked:
+    """Stores the question and starts its answer. Raises ReplyRefused and RequestError, with nothing stored."""
+    await _check_quota(caller)
+    stored = await run_in_db(store.store_question, caller.user_id, question)
+    return _begin(caller, stored, is_refresh=False)
+
+
+async def ask_again(caller: Caller, client_message_id: UUID, message: UUID) -> Asked:
+    """Starts another answer to the same question; the cache is refreshed, not read."""
+    await _check_quota(caller)
+    stored = await run_in_db(store.store_regeneration, caller.user_id, client_message_id, message)
+    return _begin(caller, stored, is_refresh=True)
+
+
+async def _check_quota(caller: Caller) -> None:
+    try:
+        await quota.check(caller)
+    except ReplyRefused as refusal:
+        observe_refusal(refusal.code)
+        raise
+
+
+def _begin(caller: Caller, stored: Stored, *, is_refresh: bool) -> Asked:
+    if not stored.is_new:
+        return Asked(stored, running().get(stored.generation))
+    work = partial(_answer, caller, stored, is_refresh)
+    return Asked(stored, running().begin(LiveAnswer(stored.generation), work))
+
+
+async def _answer(caller: Caller, stored: Stored, is_refresh: bool, live: LiveAnswer) -> None:
+    if stored.parent is not None:
+        while await run_in_db(_is_above_unfinished, stored):
+            await asyncio.sleep(WAIT_STEP_S)
+    turn = await run_in_db(prompt.turn_of, caller, stored, is_refresh=is_refresh)
+    await answer(turn, live)
+
+
+def _is_above_unfinished(stored: Stored) -> bool:
+    """Whether the answer above is still being made. Keeps our lease, and stops waiting when we were stopped."""
+    above = Message.objects.filter(pk=stored.parent, state__in=LIVE_STATES)
+    return above.exists() and generations.renew(stored.generation)

@@ -1,0 +1,133 @@
+"""How a door follows an answer that it did not start: one made here, one made by another process, or a finished one.
+
+All three are a `LiveAnswer`. An answer of another process is read from the engine's log, from the last checkpoint on,
+and its end from the database. Knows no transport.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from uuid import UUID
+
+from chatsite.chat import outcome
+from chatsite.chat.events import Counts, Durations, Ended, Reading, Waiting
+from chatsite.chat.live import LiveAnswer
+from chatsite.chat.models import FINAL_STATES, Generation, Origin, State
+from chatsite.chat.running import running, work_to_end
+from chatsite.chat.texts import cleaned
+from chatsite.db import run_in_db
+from chatsite.engine import engine
+from chatsite.errors import NotFound
+from inference.errors import EngineError
+from inference.types import Delta, Prefill, Queued
+
+# How often the database is asked for the end, once the engine has nothing more to say.
+POLL_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A generation and its live text; `live` follows another process until the context ends."""
+
+    generation: Generation
+    live: LiveAnswer
+
+    @property
+    def answer(self) -> UUID:
+        assert self.generation.message is not None
+        return self.generation.message.pk
+
+    @property
+    def conversation(self) -> UUID:
+        assert self.generation.message is not None
+        return self.generation.message.conversation_id
+
+
+@asynccontextmanager
+async def followed(user_id: int, generation: UUID) -> AsyncIterator[Followed]:
+    """The user's generation, to be followed inside the context. Raises NotFound, also for somebody else's."""
+    row = await run_in_db(load, user_id, generation)
+    here = running().get(generation)
+    if here is not None:
+        yield Followed(row, here)
+        return
+    live = LiveAnswer(generation, _text(row), row.stored_seq)
+    if row.state in FINAL_STATES:
+        live.say(ended_of(row))
+        yield Followed(row, live)
+        return
+    mirroring = asyncio.create_task(work_to_end(live, _mirror))
+    try:
+        yield Followed(row, live)
+    finally:
+        mirroring.cancel()
+        await asyncio.gather(mirroring, return_exceptions=True)
+
+
+def load(user_id: int, generation: UUID) -> Generation:
+    """The user's generation of a conversation with its message. Raises NotFound."""
+    rows = Generation.objects.select_related("message")
+    row = rows.filter(pk=generation, user=user_id, message__conversation__owner=user_id).first()
+    if row is None:
+        raise NotFound("there is no such generation.")
+    return row
+
+
+def ended_of(row: Generation) -> Ended:
+    """The stored end of a generation as an event."""
+    reused = row.reused_head_tokens + row.reused_prefix_tokens
+    state = State(row.state)
+    is_failure = state in (State.FAILED, State.INTERRUPTED)
+    return Ended(
+        row.pk,
+        state=state,
+        finish_reason=row.finish_reason,
+        origin=Origin(row.origin),
+        counts=Counts(row.prompt_tokens, reused, row.prefilled_tokens, row.generated_tokens),
+        durations=Durations(row.queue_ms, row.prefill_ms, row.decode_ms, 0.0, row.ttft_ms),
+        model=row.model,
+        cache_age_s=row.cache_age_s,
+        error_code=row.error_code,
+        is_retryable=is_failure and row.error_code not in outcome.FINAL_CODES,
+    )
+
+
+async def _mirror(live: LiveAnswer) -> None:
+    """Fills `live` from the engine's log while there is one, and ends it with what the database says."""
+    while True:
+        try:
+            await _read_log(live)
+        except EngineError:
+            # Not submitted yet, a cache hit, or lost: the database knows, now or soon.
+            await asyncio.sleep(POLL_S)
+        row = await run_in_db(_row, live.generation)
+        if row.state in FINAL_STATES:
+            text = _text(row)
+            if text.startswith(live.text) and len(text) > live.length:
+                live.add_text(row.stored_seq, text[live.length :], 1)
+            live.say(ended_of(row))
+            return
+        await asyncio.sleep(POLL_S)
+
+
+async def _read_log(live: LiveAnswer) -> None:
+    async with aclosing(engine().attach(str(live.generation), after=live.seq)) as events:
+        async for event in events:
+            match event:
+                case Delta(seq, text, token_ids):
+                    live.add_text(seq, cleaned(text), max(1, len(token_ids)))
+                case Queued(position):
+                    live.say(Waiting(live.generation, position))
+                case Prefill(done, total):
+                    live.say(Reading(live.generation, done, total))
+
+
+def _row(generation: UUID) -> Generation:
+    return Generation.objects.select_related("message").get(pk=generation)
+
+
+def _text(row: Generation) -> str:
+    return row.message.text if row.message is not None else ""

@@ -1,0 +1,162 @@
+"""Acknowledged means durable: a question, its queued answer and its generation are stored in one transaction.
+
+The conversation's row lock puts concurrent sends in one order; `client_message_id` makes repeats harmless.
+Synchronous: callers go through `run_in_db`. Knows no engine and no transport.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID, uuid5
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models.functions import Now
+
+from chatsite.chat import generations
+from chatsite.chat.models import Conversation, Generation, Message, Role, State
+from chatsite.chat.texts import checked_question
+from chatsite.errors import InvalidRequest, NotFound, SameIdOtherText
+
+TITLE_CHARS = 60
+# A first message names no conversation; the same message sent again must find the one it made.
+_CONVERSATION_NAMES = UUID("6f2f3c5e-3f0d-4f0e-9a53-9d9a3f4f4b1e")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A message somebody sends. `parent` is the answer it follows; `is_branch` keeps it on purpose (an edit)."""
+
+    client_message_id: UUID
+    text: str
+    conversation: UUID | None = None
+    parent: UUID | None = None
+    is_branch: bool = False
+    is_temporary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The committed rows of a question. `is_new` is False for a repeat, whose answer is being made already."""
+
+    generation: UUID
+    conversation: UUID
+    user_message: UUID
+    answer: UUID
+    parent: UUID | None
+    title: str
+    is_new: bool
+
+
+def store_question(user_id: int, question: Question) -> Stored:
+    """Stores a question with its queued answer, or finds those of an earlier copy. Raises RequestError."""
+    text = checked_question(question.text, settings.CONFIG.max_message_chars)
+    with transaction.atomic():
+        conversation = _locked_for(user_id, question)
+        earlier = conversation.messages.filter(client_message_id=question.client_message_id).first()
+        if earlier is not None:
+            if earlier.role != Role.USER or earlier.text != text:
+                raise SameIdOtherText("this client_message_id was used for another message.")
+            return _stored(conversation, earlier, _first_answer(earlier), is_new=False)
+        message = Message.objects.create(
+            conversation=conversation,
+            parent_id=_parent_of(conversation, question),
+            role=Role.USER,
+            text=text,
+            client_message_id=question.client_message_id,
+        )
+        if not conversation.title:
+            conversation.title = _title(text)
+        return _queue_answer(conversation, message, user_id)
+
+
+def store_regeneration(user_id: int, client_message_id: UUID, message_id: UUID) -> Stored:
+    """Stores a new queued answer beside the old one that `message_id` is, or below the question that it is."""
+    with transaction.atomic():
+        found = Message.objects.filter(pk=message_id, conversation__owner=user_id).values("conversation").first()
+        if found is None:
+            raise NotFound("there is no such message.")
+        conversation = _locked(user_id, found["conversation"])
+        message = conversation.messages.select_related("parent").get(pk=message_id)
+        question = message if message.role == Role.USER else message.parent
+        if question is None:
+            raise InvalidRequest("this message answers nothing.")
+        earlier = conversation.messages.filter(client_message_id=client_message_id).first()
+        if earlier is not None:
+            if earlier.role != Role.ASSISTANT or earlier.parent_id != question.pk:
+                raise SameIdOtherText("this client_message_id was used for another message.")
+            return _stored(conversation, question, earlier, is_new=False)
+        return _queue_answer(conversation, question, user_id, client_message_id)
+
+
+def _locked_for(user_id: int, question: Question) -> Conversation:
+    if question.conversation is not None:
+        return _locked(user_id, question.conversation)
+    name = uuid5(_CONVERSATION_NAMES, f"{user_id}:{question.client_message_id}")
+    new = Conversation(id=name, owner_id=user_id, is_temporary=question.is_temporary)
+    Conversation.objects.bulk_create([new], ignore_conflicts=True)
+    return _locked(user_id, name)
+
+
+def _locked(user_id: int, conversation: UUID) -> Conversation:
+    row = Conversation.objects.select_for_update().filter(pk=conversation, owner=user_id).first()
+    if row is None:
+        raise NotFound("there is no such conversation.")
+    return row
+
+
+def _parent_of(conversation: Conversation, question: Question) -> UUID | None:
+    """Where the message hangs: an ordinary one at the active leaf, whatever the page still showed."""
+    if question.parent is not None:
+        parent = conversation.messages.filter(pk=question.parent).first()
+        if parent is None:
+            raise NotFound("there is no such parent message.")
+        if parent.role != Role.ASSISTANT:
+            raise InvalidRequest("a message follows an answer, not another message.")
+    return question.parent if question.is_branch else conversation.active_leaf_id
+
+
+def _queue_answer(
+    conversation: Conversation, question: Message, user_id: int, client_message_id: UUID | None = None
+) -> Stored:
+    answer = Message.objects.create(
+        conversation=conversation,
+        parent=question,
+        role=Role.ASSISTANT,
+        state=State.QUEUED,
+        client_message_id=client_message_id,
+    )
+    Generation.objects.create(
+        message=answer,
+        user_id=user_id,
+        lease_owner=generations.lease_owner(),
+        lease_until=generations.lease_until(),
+        deadline_at=Now() + timedelta(seconds=settings.CONFIG.deadline_s),
+    )
+    conversation.active_leaf = answer
+    conversation.updated_at = Now()
+    conversation.save(update_fields=["active_leaf", "updated_at", "title"])
+    return _stored(conversation, question, answer, is_new=True)
+
+
+def _first_answer(question: Message) -> Message:
+    return question.children.filter(client_message_id=None).earliest("created_at")
+
+
+def _stored(conversation: Conversation, question: Message, answer: Message, *, is_new: bool) -> Stored:
+    return Stored(
+        generation=Generation.objects.values_list("pk", flat=True).get(message=answer),
+        conversation=conversation.pk,
+        user_message=question.pk,
+        answer=answer.pk,
+        parent=question.parent_id,
+        title=conversation.title,
+        is_new=is_new,
+    )
+
+
+def _title(text: str) -> str:
+    """The beginning of the first message on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
