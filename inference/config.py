@@ -76,6 +76,18 @@ class EngineConfig:
     kv_memory_mb: int = setting("ENGINE_KV_MEMORY_MB", 512, "Memory budget of the KV pool.", between=(1, 10_000_000))
     salt_key: str = setting("ENGINE_SALT_KEY", "", "Key of the prefix salts; empty makes a new one at each start.", is_secret=True)
 
+    # Health
+    probe_interval_s: float = setting(
+        "ENGINE_PROBE_INTERVAL_S", 5.0, "Idle for so long: a probe of one token shows that the core still works.",
+        between=(0.05, 3600),
+    )  # fmt: skip
+    probe_timeout_s: float = setting(
+        "ENGINE_PROBE_TIMEOUT_S", 5.0, "No token for so long with work pending: the engine reports not ready.", between=(0.05, 3600)
+    )
+    deadline_s: float = setting(
+        "ENGINE_DEADLINE_S", 600.0, "Longest time of one answer, from acceptance; requests may ask for less.", between=(0.1, 86_400)
+    )
+
     # Event logs
     log_ttl_s: float = setting("ENGINE_LOG_TTL_S", 120.0, "How long the log of a finished answer can be attached to.", between=(1, 86_400))
     log_max_bytes: int = setting("ENGINE_LOG_MAX_BYTES", 4_000_000, "Largest event log of one answer.", between=(10_000, 1_000_000_000))

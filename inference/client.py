@@ -1,0 +1,213 @@
+"""The engine as its callers see it: generate, attach, cancel, embed and the rest, over gRPC.
+
+Knows the contract of engine.proto and turns every failure into `inference.errors`. Knows no model, no tokenizer
+and no web framework: it is imported by processes that hold none of them. One client belongs to one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from array import array
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from inference.errors import EngineError, InvalidRequest
+from inference.proto import convert
+from inference.proto import engine_pb2 as pb
+from inference.proto.engine_pb2_grpc import EngineStub
+from inference.proto.status import from_status
+from inference.session import SharedSession
+from inference.types import (
+    Done,
+    EngineInfo,
+    EngineStats,
+    Event,
+    GenerateRequest,
+    Owner,
+    Segment,
+    Submitted,
+)
+
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+# gRPC's own reconnect waits up to two minutes; a front is back in seconds.
+CHANNEL_OPTIONS: list[tuple[str, int]] = [
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.use_local_subchannel_pool", 1),
+]
+
+Reply = TypeVar("Reply")
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedResult:
+    """One L2-normalised float32 vector per text, and the tag of the embedder that made them."""
+
+    vectors: list[array[float]]
+    embedder: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCount:
+    num_tokens: int
+    max_context: int
+
+
+class EngineClient:
+    """One engine, reached lazily on the loop of the first call. Every call has a deadline."""
+
+    def __init__(
+        self,
+        address: str,
+        token: str = "",
+        tls_cert: str = "",
+        *,
+        call_timeout_s: float = 10.0,
+        embed_timeout_s: float = 60.0,
+        patience_s: float = 20.0,
+    ) -> None:
+        self.address = address
+        self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
+        self._tls_cert = tls_cert
+        self._call_timeout_s = call_timeout_s
+        self._embed_timeout_s = embed_timeout_s
+        self._patience_s = patience_s
+        self._channel: grpc.aio.Channel | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._shared_session: SharedSession | None = None
+
+    async def generate(self, request: GenerateRequest) -> AsyncIterator[Event]:
+        """Submits and follows one generation; the last event is Done. Leaving early does not cancel it."""
+        await self.submit(request)
+        async for event in self.attach(request.generation_id):
+            yield event
+
+    async def submit(self, request: GenerateRequest) -> Submitted:
+        """Raises a RequestRefused when the engine does not take the request."""
+        try:
+            message = convert.request_to_pb(request)
+        except (ValueError, TypeError) as error:  # lone surrogates, numbers outside the field
+            raise InvalidRequest(f"the request cannot be sent: {error}") from error
+        reply = await self._call(self._stub().Submit, message)
+        return Submitted(engine=reply.engine, prompt_tokens=reply.prompt_tokens)
+
+    async def attach(self, generation_id: str, after: int = 0) -> AsyncIterator[Event]:
+        """Events with seq > after, each once and in order, until Done. Raises GenerationUnknown, EngineUnavailable."""
+        session = self._session()
+        attachment = session.follow(generation_id, after)
+        try:
+            while True:
+                message = await attachment.next()
+                if message is None:
+                    session.follow_again(attachment)
+                    continue
+                event = convert.event_from_pb(message)
+                yield event
+                if isinstance(event, Done):
+                    return
+        finally:
+            session.leave(attachment)
+
+    async def cancel(self, generation_id: str, reason: str = "") -> bool:
+        """True when the generation was running. `reason` is for the engine's log only."""
+        message = pb.CancelRequest(generation_id=generation_id, reason=reason)
+        return (await self._call(self._stub().Cancel, message)).was_running
+
+    async def warm(self, segments: Sequence[Segment], owner: Owner) -> bool:
+        """Asks for the prefill of a history; False when the engine has better things to do."""
+        message = pb.WarmRequest(segments=convert.segments_to_pb(segments), owner=convert.owner_to_pb(owner))
+        return (await self._call(self._stub().Warm, message)).accepted
+
+    async def forget(self, owner: Owner) -> int:
+        """Drops the kept KV of a conversation; the number of blocks that were freed."""
+        message = pb.ForgetRequest(owner=convert.owner_to_pb(owner))
+        return (await self._call(self._stub().Forget, message)).freed_blocks
+
+    async def count_tokens(self, segments: Sequence[Segment]) -> TokenCount:
+        message = pb.CountTokensRequest(segments=convert.segments_to_pb(segments))
+        reply = await self._call(self._stub().CountTokens, message)
+        return TokenCount(reply.num_tokens, reply.max_context)
+
+    async def embed(self, texts: Sequence[str]) -> EmbedResult:
+        message = pb.EmbedRequest(texts=texts)
+        reply = await self._call(self._stub().Embed, message, self._embed_timeout_s)
+        return EmbedResult([_floats(vector.values) for vector in reply.vectors], reply.embedder)
+
+    async def verify(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
+        """One score per pair, 1 = same meaning. Raises NotSupported where no verifier is loaded."""
+        message = pb.VerifyRequest(pairs=[pb.Pair(first=first, second=second) for first, second in pairs])
+        return list((await self._call(self._stub().Verify, message, self._embed_timeout_s)).scores)
+
+    async def info(self) -> EngineInfo:
+        return convert.info_from_pb(await self._call(self._stub().Info, pb.InfoRequest()))
+
+    async def stats(self) -> EngineStats:
+        return convert.stats_from_pb(await self._call(self._stub().Stats, pb.StatsRequest()))
+
+    async def health(self) -> bool:
+        """True when the engine itself says that it can serve; False also when it cannot be reached."""
+        check = health_pb2_grpc.HealthStub(self._connected()).Check
+        try:
+            reply = await self._call(check, health_pb2.HealthCheckRequest())
+        except EngineError:
+            return False
+        return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
+
+    async def close(self) -> None:
+        """Ends the stream and the channel; followers get EngineUnavailable."""
+        if self._shared_session is not None:
+            await self._shared_session.close()
+        if self._channel is not None:
+            await self._channel.close()
+        self._channel = self._loop = self._shared_session = None
+
+    async def _call(self, method: Any, message: Any, timeout_s: float | None = None) -> Any:
+        try:
+            return await method(message, timeout=timeout_s or self._call_timeout_s, metadata=self._metadata)
+        except grpc.aio.AioRpcError as status:
+            raise from_status(status) from status
+
+    def _stub(self) -> EngineStub:
+        return EngineStub(self._connected())
+
+    def _session(self) -> SharedSession:
+        if self._shared_session is None:
+            session = self._stub().Session
+
+            def open_stream(requests: AsyncIterator[pb.SessionCommand], deadline_s: float) -> Any:
+                return session(requests, timeout=deadline_s, metadata=self._metadata)
+
+            self._shared_session = SharedSession(open_stream, patience_s=self._patience_s)
+        return self._shared_session
+
+    def _connected(self) -> grpc.aio.Channel:
+        loop = asyncio.get_running_loop()
+        if self._channel is None:
+            self._loop, self._channel = loop, self._new_channel()
+        if self._loop is not loop:
+            raise RuntimeError("an EngineClient belongs to the event loop of its first call")
+        return self._channel
+
+    def _new_channel(self) -> grpc.aio.Channel:
+        if self.address.startswith("unix:"):
+            return grpc.aio.insecure_channel(self.address, options=CHANNEL_OPTIONS)
+        authority = Path(self._tls_cert).read_bytes() if self._tls_cert else None
+        credentials = grpc.ssl_channel_credentials(authority)
+        return grpc.aio.secure_channel(self.address, credentials, options=CHANNEL_OPTIONS)
+
+
+def _floats(little_endian: bytes) -> array[float]:
+    values = array("f")
+    values.frombytes(little_endian)
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values

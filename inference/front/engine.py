@@ -1,0 +1,368 @@
+"""The front's middle: requests on one side, the core on the other, generations between them.
+
+Knows the order of things: refuse or admit, hand tokens to generations, end them in every case. Does not know
+gRPC (`front.server`), text (`front.generation`, `front.prompts`) or processes (`front.core_process`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Sequence
+
+from inference.config import EngineConfig
+from inference.core.messages import Admit, Cancel, CoreReady, FinishedOut, Forget, SamplingSpec, StepPack
+from inference.errors import InvalidRequest, ModelLoading, RequestRefused
+from inference.front import admission, sampling
+from inference.front.archive import Archive
+from inference.front.core_process import CoreCommand, CoreProcess
+from inference.front.counters import Counters
+from inference.front.generation import Clock, Ending, Generation, State
+from inference.front.identity import describe
+from inference.front.lane import Lane
+from inference.front.model import ServedModel
+from inference.front.ownership import OwnerKeys
+from inference.front.prompts import Prompt
+from inference.front.readiness import Readiness
+from inference.front.spawner import Spawner
+from inference.types import EngineInfo, EngineStats, FinishReason, GenerateRequest, Owner, Segment, Submitted
+
+logger = logging.getLogger(__name__)
+
+TICK_S = 0.05
+RESTART_RETRY_S = 2.0
+# Longer prompts are encoded in a thread: the loop must go on delivering.
+MAX_INLINE_BYTES = 16_384
+MAX_ID_CHARACTERS = 64
+PROBE_PREFIX, WARM_PREFIX = "probe:", "warm:"
+RESTARTED = Ending(FinishReason.FAILED, "engine_restarted", "the engine was restarted in mid-answer")
+STOPPING = Ending(FinishReason.FAILED, "engine_stopped", "the engine is shutting down")
+OVERDUE = Ending(FinishReason.FAILED, "deadline_exceeded", "the answer was not complete within its deadline")
+CANCELLED = Ending(FinishReason.CANCELLED)
+ORPHANED = Ending(FinishReason.ORPHANED)
+
+
+class Engine:
+    """Satisfies `core_process.Listener`. Everything runs on one loop; nothing here blocks."""
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        model: ServedModel,
+        core_command: CoreCommand,
+        *,
+        spawner: Spawner,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self.id = uuid.uuid4().hex
+        self.config = config
+        self.model = model
+        self.archive = Archive(ttl_s=config.log_ttl_s, clock=clock)
+        self.counters = Counters()
+        self.core = CoreProcess(
+            core_command, self, step_timeout_s=config.step_timeout_s, clock=clock, spawner=spawner
+        )
+        self.lane = Lane(self.core)
+        self.readiness = Readiness(interval_s=config.probe_interval_s, timeout_s=config.probe_timeout_s, clock=clock)
+        self._keys = OwnerKeys(config.salt_key)
+        self._clock = clock
+        self._ready: CoreReady | None = None
+        self._background: set[str] = set()
+        self._num_background = 0
+        self._submitting: dict[str, asyncio.Future[Submitted]] = {}
+        self._cancelled_early: set[str] = set()
+        self._is_stopping = False
+        self._next_step = asyncio.Event()  # replaced at every step: waiting on it waits for the next one
+        self._seconds_per_request = admission.FALLBACK_REQUEST_S
+        self._ticker: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self.core.start()
+        self._ticker = asyncio.create_task(self._tick_for_ever(), name="engine-ticker")
+
+    async def stop(self) -> None:
+        """Ends every generation, then the core."""
+        self._is_stopping = True
+        self._abandon_all(STOPPING)
+        self.lane.fail_all("the engine is shutting down")
+        if self._ticker is not None:
+            self._ticker.cancel()
+            await asyncio.gather(self._ticker, return_exceptions=True)
+        await self.core.stop()
+
+    # What callers ask for
+
+    async def submit(self, request: GenerateRequest) -> Submitted:
+        """Accepts once per generation_id; the same id again gets the same reply. Raises RequestRefused."""
+        _check_id(request.generation_id)
+        known = self.archive.find(request.generation_id)
+        if known is not None:
+            return Submitted(self.id, known.prompt_tokens)
+        first = self._submitting.get(request.generation_id)
+        if first is not None:
+            return await asyncio.shield(first)
+        future = self._submitting[request.generation_id] = asyncio.get_running_loop().create_future()
+        try:
+            future.set_result(await self._accept(request))
+        except BaseException as error:
+            self.counters.refused += isinstance(error, RequestRefused)
+            future.set_exception(error if isinstance(error, Exception) else ModelLoading("the submit was cancelled"))
+            future.exception()  # seen: there may be nobody else who waits for it
+            raise
+        finally:
+            del self._submitting[request.generation_id]
+            self._cancelled_early.discard(request.generation_id)
+        return future.result()
+
+    def cancel(self, generation_id: str, reason: str) -> bool:
+        """Ends the text now; the last event follows when the core has let go. False when nothing was running."""
+        if generation_id in self._submitting:
+            self._cancelled_early.add(generation_id)
+            return True
+        generation = self.archive.find(generation_id)
+        if generation is None or generation.state in (State.ENDING, State.ENDED):
+            return False
+        logger.info("generation %s cancelled: %s", generation_id, reason or "no reason given")
+        self._end_soon(generation, CANCELLED)
+        return True
+
+    async def warm(self, segments: Sequence[Segment], owner: Owner) -> tuple[bool, int]:
+        """Prefills a history when there is nothing better to do: (accepted, prompt tokens)."""
+        salt, conversation = self._keys.salt(owner), self._keys.conversation(owner)
+        if self.reason or self.archive.num_live or self._background or not conversation:
+            return False, 0
+        prompt = await self._prompt(segments, add_generation_prompt=False)
+        if self.reason or len(prompt.ids) >= self._limits().max_context:
+            return False, len(prompt.ids)
+        self._admit_in_background(WARM_PREFIX, prompt.ids, 0, salt, conversation)
+        return True, len(prompt.ids)
+
+    async def forget(self, owner: Owner, timeout_s: float) -> int:
+        """Freed blocks as the core's next report counts them; 0 when it does not report in time."""
+        self._loaded()
+        before = self.counters.total("forgotten_blocks")
+        self.core.send(Forget(self._keys.conversation(owner)))
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._next_step.wait()
+        except TimeoutError:
+            return 0
+        return int(self.counters.total("forgotten_blocks") - before)
+
+    async def count_tokens(self, segments: Sequence[Segment]) -> tuple[int, int]:
+        limits = self._limits()
+        return len((await self._prompt(segments)).ids), limits.max_context
+
+    @property
+    def supports_verify(self) -> bool:
+        return self._loaded().supports_verify
+
+    def info(self) -> EngineInfo:
+        return describe(self.id, self.config, self.model, self._loaded(), self._limits().max_context)
+
+    def stats(self) -> EngineStats:
+        return self.counters.stats(
+            reason=self.reason, core_restarts=self.core.num_restarts, live_logs=len(self.archive)
+        )
+
+    @property
+    def reason(self) -> str:
+        """Why the engine cannot serve; empty when it can."""
+        if self._is_stopping:
+            return "the engine is shutting down"
+        return self.readiness.reason
+
+    # What the core says
+
+    def on_loading(self, text: str) -> None:
+        logger.info("core: %s", text)
+        self.readiness.on_loading(text)
+
+    def on_ready(self, ready: CoreReady) -> None:
+        self._ready = ready
+        self.readiness.on_loading("waiting for the first token")
+        self._probe()
+
+    def on_step(self, step: StepPack) -> None:
+        self.counters.core = step.stats
+        for generation_id, position in step.positions:
+            if generation := self.archive.find(generation_id):
+                generation.show_queued(position)
+        for progress in step.progress:
+            if generation := self.archive.find(progress.id):
+                generation.show_prefill(progress.done, progress.total)
+        self._hand_out_tokens(step)
+        for out in step.finished:
+            self._on_finished(out)
+        self.lane.on_step(step)
+        if step.tokens or step.progress:
+            self.readiness.on_token()
+        self._next_step.set()
+        self._next_step = asyncio.Event()
+
+    def on_lost(self, reason: str) -> None:
+        self._ready = None
+        self.readiness.on_loading(f"the core ended: {reason}")
+        self.counters.on_core_lost()
+        self._background.clear()
+        self._abandon_all(RESTARTED)
+        self.lane.fail_all("the engine was restarted")
+
+    def has_pending_work(self) -> bool:
+        return bool(self.archive.num_live or self._background or self.lane.has_pending)
+
+    # Details
+
+    async def _accept(self, request: GenerateRequest) -> Submitted:
+        limits, spec = self._limits(), sampling.resolve(request.sampling, self.model.defaults)
+        salt, conversation = self._keys.salt(request.owner), self._keys.conversation(request.owner)
+        estimate = admission.estimate_tokens(sum(len(segment.text) for segment in request.segments))
+        admission.check_context(limits, estimate)
+        admission.check_queue(limits, self._load(), estimate)
+        prompt = await self._prompt(request.segments)
+        limits = self._limits()  # the core may have been lost meanwhile
+        admission.check_context(limits, len(prompt.ids))
+        admission.check_queue(limits, self._load(), len(prompt.ids))
+        generation = self._new_generation(request, prompt)
+        self.archive.add(generation)
+        if request.generation_id in self._cancelled_early:
+            self._abandon(generation, CANCELLED)
+            return Submitted(self.id, len(prompt.ids))
+        self.core.send(
+            Admit(
+                id=request.generation_id,
+                prompt_ids=prompt.ids,
+                sampling=spec,
+                max_tokens=admission.answer_tokens(limits, len(prompt.ids), request.sampling.max_tokens),
+                stop_ids=sorted(self.model.stop_ids),
+                salt=salt,
+                conversation=conversation,
+                priority=request.priority,
+            )
+        )
+        return Submitted(self.id, len(prompt.ids))
+
+    def _new_generation(self, request: GenerateRequest, prompt: Prompt) -> Generation:
+        longest_s = self.config.deadline_s
+        return Generation(
+            request.generation_id,
+            len(prompt.ids),
+            request.sampling.stop,
+            self.model.stop_ids,
+            tokenizer=self.model.tokenizer,
+            clock=self._clock,
+            deadline_s=min(request.deadline_s, longest_s) if request.deadline_s > 0 else longest_s,
+            max_log_bytes=self.config.log_max_bytes,
+            wants_logprobs=request.sampling.logprobs is not None,
+        )
+
+    async def _prompt(self, segments: Sequence[Segment], *, add_generation_prompt: bool = True) -> Prompt:
+        build = self.model.prompts.build
+        if sum(len(segment.text) for segment in segments) <= MAX_INLINE_BYTES:
+            prompt = build(segments, add_generation_prompt=add_generation_prompt)
+        else:
+            prompt = await asyncio.to_thread(build, segments, add_generation_prompt=add_generation_prompt)
+        self.counters.ledger_fallbacks += prompt.num_fallbacks
+        return prompt
+
+    def _loaded(self) -> CoreReady:
+        if self._ready is None or self._is_stopping:
+            raise ModelLoading(self.reason or "the core is starting", retry_after_s=RESTART_RETRY_S)
+        return self._ready
+
+    def _limits(self) -> admission.Limits:
+        """Raises ModelLoading while there is no core."""
+        config, longest = self.config, self._loaded().max_context
+        max_context = min(config.max_context, longest) if config.max_context else longest
+        return admission.Limits(
+            config.max_queue, config.max_queued_tokens, config.max_batch, config.max_output_tokens, max_context
+        )
+
+    def _load(self) -> admission.Load:
+        queued = [generation for generation in self.archive.live() if generation.state is State.QUEUED]
+        return admission.Load(
+            num_queued=len(queued),
+            num_running=self.archive.num_live - len(queued),
+            queued_tokens=sum(generation.prompt_tokens for generation in queued),
+            seconds_per_request=self._seconds_per_request,
+        )
+
+    def _hand_out_tokens(self, step: StepPack) -> None:
+        touched: dict[str, Generation] = {}
+        for out in step.tokens:
+            generation = self.archive.find(out.id)
+            if generation is None or not generation.is_live:
+                continue
+            was_ending = generation.ending is not None
+            generation.take(out)
+            touched[out.id] = generation
+            if generation.ending is not None and not was_ending:
+                self._tell_core(generation)
+        for generation in touched.values():
+            generation.publish()
+
+    def _on_finished(self, out: FinishedOut) -> None:
+        self._background.discard(out.id)
+        generation = self.archive.find(out.id)
+        if generation is None or not generation.is_live:
+            return
+        generation.finish(out)
+        self.archive.settle(generation)
+        took_s = generation.ended_at - generation.accepted_at
+        self._seconds_per_request += 0.1 * (took_s - self._seconds_per_request)
+
+    def _end_soon(self, generation: Generation, ending: Ending) -> None:
+        generation.end_soon(ending)
+        self._tell_core(generation)
+
+    def _tell_core(self, generation: Generation) -> None:
+        assert generation.ending is not None
+        self.core.send(Cancel(generation.id, generation.ending.reason, generation.num_visible_tokens))
+
+    def _abandon(self, generation: Generation, ending: Ending) -> None:
+        generation.abandon(ending)
+        self.archive.settle(generation)
+
+    def _abandon_all(self, ending: Ending) -> None:
+        for generation in self.archive.live():
+            self._abandon(generation, ending)
+
+    async def _tick_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_S)
+            self._tick()
+
+    def _tick(self) -> None:
+        now = self._clock()
+        for generation in self.archive.live():
+            if generation.state is State.ENDING:
+                continue
+            if now > generation.deadline_at:
+                self._end_soon(generation, OVERDUE)
+            elif not generation.followers and now - generation.unattended_since > self.config.orphan_ttl_s:
+                self._end_soon(generation, ORPHANED)
+        self.archive.sweep()
+        self.core.check_progress()
+        self.readiness.on_work(self.has_pending_work())
+        if self.core.is_ready and not self.has_pending_work() and self.readiness.is_probe_due():
+            self._probe()
+
+    def _probe(self) -> None:
+        ids = self.model.tokenizer.encode_plain("Hi", is_start=True)
+        self._admit_in_background(PROBE_PREFIX, ids, 1, b"probe", b"")
+
+    def _admit_in_background(self, prefix: str, ids: list[int], max_tokens: int, salt: bytes, conversation: bytes) -> None:
+        self._num_background += 1
+        background_id = f"{prefix}{self._num_background}"
+        self._background.add(background_id)
+        self.core.send(
+            Admit(background_id, ids, SamplingSpec(), max_tokens, [], salt, conversation, is_background=True)
+        )
+
+
+def _check_id(generation_id: str) -> None:
+    is_ours = generation_id.startswith((PROBE_PREFIX, WARM_PREFIX))
+    if not 1 <= len(generation_id) <= MAX_ID_CHARACTERS or is_ours:
+        raise InvalidRequest(f"a generation id is a UUID, not {generation_id[:MAX_ID_CHARACTERS]!r}")

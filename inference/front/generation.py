@@ -1,0 +1,253 @@
+"""One generation in the front: tokens in, text out, from acceptance to its last event.
+
+Knows its own log, detokenizer, stop strings, clock and followers. Does not know the core's pipe or gRPC:
+`front.engine` moves tokens in and commands out.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from inference.core.messages import FinishedOut, TokenOut
+from inference.front.detokenizer import Detokenizer
+from inference.front.log import EventLog
+from inference.front.stops import StopFilter
+from inference.front.tokenizer import Tokenizer
+from inference.proto import engine_pb2 as pb
+from inference.types import FinishReason
+
+Clock = Callable[[], float]
+
+
+class State(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    ENDING = "ending"  # text is final; the core's last figures are awaited
+    ENDED = "ended"
+
+
+_MOVES = {
+    State.QUEUED: {State.RUNNING, State.ENDING, State.ENDED},
+    State.RUNNING: {State.ENDING, State.ENDED},
+    State.ENDING: {State.ENDED},
+    State.ENDED: set(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Why a generation ends, decided by the front before the core knows."""
+
+    reason: FinishReason
+    error_code: str = ""
+    error_message: str = ""
+
+
+class Follower(Protocol):
+    """Somebody who wants to know that there is news; `front.sessions` has the real one."""
+
+    def notice(self, generation_id: str) -> None: ...
+
+
+class Generation:
+    """`max_log_bytes`: an answer whose log gets larger ends as if its length were reached."""
+
+    def __init__(
+        self,
+        generation_id: str,
+        prompt_tokens: int,
+        stops: tuple[str, ...],
+        stop_ids: frozenset[int],
+        *,
+        tokenizer: Tokenizer,
+        clock: Clock,
+        deadline_s: float,
+        max_log_bytes: int,
+        wants_logprobs: bool = False,
+    ) -> None:
+        self.id = generation_id
+        self.prompt_tokens = prompt_tokens
+        self.log = EventLog(generation_id)
+        self.state = State.QUEUED
+        self.progress: pb.Event | None = None
+        self.ending: Ending | None = None
+        self.followers: set[Follower] = set()
+        self.num_visible_tokens = 0
+        self._num_taken_tokens = 0
+        self._tokenizer = tokenizer
+        self._ignored_ids = stop_ids | tokenizer.special_ids
+        self._detokenizer = Detokenizer(tokenizer)
+        self._stops = StopFilter(stops)
+        self._unreleased: deque[tuple[int, list[TokenOut]]] = deque()  # (characters, tokens that make them)
+        self._undecoded: list[TokenOut] = []
+        self._fresh: list[tuple[str, list[TokenOut]]] = []
+        self._max_log_bytes = max_log_bytes
+        self._wants_logprobs = wants_logprobs
+        self._clock = clock
+        self.accepted_at = self.unattended_since = clock()
+        self.deadline_at = self.accepted_at + deadline_s
+        self.ended_at = 0.0
+        self._ttft_s = 0.0
+
+    @property
+    def is_live(self) -> bool:
+        return self.state is not State.ENDED
+
+    def move(self, state: State) -> None:
+        assert state in _MOVES[self.state], f"{self.state} -> {state}"
+        self.state = state
+
+    def follow(self, follower: Follower) -> None:
+        self.followers.add(follower)
+
+    def unfollow(self, follower: Follower) -> None:
+        self.followers.discard(follower)
+        self.unattended_since = self._clock()
+
+    def show_queued(self, position: int) -> None:
+        self._show(pb.Event(generation_id=self.id, queued=pb.Queued(position=position)))
+
+    def show_prefill(self, done: int, total: int) -> None:
+        if self.state is State.QUEUED:
+            self.move(State.RUNNING)
+        self._show(pb.Event(generation_id=self.id, prefill=pb.Prefill(done=done, total=total)))
+
+    def take(self, out: TokenOut) -> None:
+        """Adds one token; afterwards `ending` may say that the text is complete."""
+        if self.state is State.QUEUED:
+            self.move(State.RUNNING)
+        if self.state is not State.RUNNING:
+            return
+        if out.token in self._ignored_ids:
+            return
+        self._num_taken_tokens += 1
+        self._undecoded.append(out)
+        text = self._detokenizer.push(out.token)
+        if not text:
+            return
+        num_ready = len(self._undecoded) - self._detokenizer.num_pending
+        self._unreleased.append((len(text), self._undecoded[:num_ready]))
+        del self._undecoded[:num_ready]
+        visible, is_stopped = self._stops.push(text)
+        self._release(visible)
+        if is_stopped:
+            self.end_soon(Ending(FinishReason.STOP))
+        elif self.log.num_bytes > self._max_log_bytes:
+            self.end_soon(Ending(FinishReason.LENGTH))
+
+    def publish(self) -> None:
+        """Logs what this step made visible, as one delta."""
+        if not self._fresh:
+            return
+        tokens = [out for _, outs in self._fresh for out in outs]
+        delta = pb.Delta(text="".join(text for text, _ in self._fresh), token_ids=[out.token for out in tokens])
+        if self._wants_logprobs:
+            delta.logprobs.extend(self._logprob(out) for out in tokens)
+        self._fresh.clear()
+        if not self._ttft_s:
+            self._ttft_s = self._clock() - self.accepted_at
+        self.progress = None
+        self.log.append_delta(delta)
+        self._notify()
+
+    def end_soon(self, ending: Ending) -> None:
+        """Freezes the text. Held text that is whole leaves; half a character does not."""
+        if self.state in (State.ENDING, State.ENDED):
+            return
+        if ending.reason is not FinishReason.STOP:
+            self._release(self._stops.flush())
+        self.ending = ending
+        self.move(State.ENDING)
+        self.publish()
+
+    def finish(self, out: FinishedOut) -> None:
+        """The core has let the sequence go: flush, and log the last event with the core's figures."""
+        if self.state is State.ENDED:
+            return
+        if self.ending is None:
+            self.ending = self._flushed(out)
+        usage = pb.Usage(
+            prompt_tokens=out.prompt_tokens or self.prompt_tokens,
+            reused_head_tokens=out.reused_head_tokens,
+            reused_prefix_tokens=out.reused_prefix_tokens,
+            prefilled_tokens=out.prefilled_tokens,
+            generated_tokens=self._num_taken_tokens,
+            peak_kv_bytes=out.peak_kv_bytes,
+            block_seconds=out.block_seconds,
+        )
+        timings = pb.Timings(queue_s=out.queue_s, prefill_s=out.prefill_s, decode_s=out.decode_s, ttft_s=self._ttft_s)
+        self._end(usage, timings)
+
+    def abandon(self, ending: Ending) -> None:
+        """Ends without the core, which is gone. What was delivered stays in the log."""
+        if self.state is State.ENDED:
+            return
+        self.end_soon(ending)
+        usage = pb.Usage(prompt_tokens=self.prompt_tokens, generated_tokens=self._num_taken_tokens)
+        self._end(usage, pb.Timings(ttft_s=self._ttft_s))
+
+    def _flushed(self, out: FinishedOut) -> Ending:
+        tail = self._detokenizer.flush()
+        if tail:
+            self._unreleased.append((len(tail), self._undecoded))
+            self._undecoded = []
+        visible, is_stopped = self._stops.push(tail)
+        self._release(visible if is_stopped else visible + self._stops.flush())
+        self.publish()
+        if is_stopped:
+            return Ending(FinishReason.STOP)
+        reason = FinishReason(out.reason)
+        error_code = "generation_failed" if reason is FinishReason.FAILED else ""
+        return Ending(reason, error_code, out.error)
+
+    def _end(self, usage: pb.Usage, timings: pb.Timings) -> None:
+        assert self.ending is not None
+        self.move(State.ENDED)
+        self.progress = None
+        self.ended_at = self._clock()
+        self.log.append_done(
+            pb.Done(
+                finish_reason=self.ending.reason,
+                error_code=self.ending.error_code,
+                error_message=self.ending.error_message,
+                usage=usage,
+                timings=timings,
+            )
+        )
+        self._notify()
+
+    def _release(self, text: str) -> None:
+        """Lets `text` leave; a token leaves with its last character."""
+        if not text:
+            return
+        num_characters, tokens = len(text), []
+        while self._unreleased and self._unreleased[0][0] <= num_characters:
+            length, outs = self._unreleased.popleft()
+            num_characters -= length
+            tokens += outs
+        if num_characters:
+            length, outs = self._unreleased.popleft()
+            self._unreleased.appendleft((length - num_characters, outs))
+        self.num_visible_tokens += len(tokens)
+        self._fresh.append((text, tokens))
+
+    def _show(self, event: pb.Event) -> None:
+        if self.log.last_seq == 0 and self.state is not State.ENDED:
+            self.progress = event
+            self._notify()
+
+    def _notify(self) -> None:
+        for follower in self.followers:
+            follower.notice(self.id)
+
+    def _logprob(self, out: TokenOut) -> pb.TokenLogprob:
+        top = [
+            pb.TokenLogprob(token_id=token, token=self._tokenizer.token_bytes(token), logprob=logprob)
+            for token, logprob in out.top
+        ]
+        raw = self._tokenizer.token_bytes(out.token)
+        return pb.TokenLogprob(token_id=out.token, token=raw, logprob=out.logprob, top=top)

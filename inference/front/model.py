@@ -1,0 +1,28 @@
+"""What the front has to know of the served model: its tokenizer, template, defaults and the embedder's tokenizer.
+
+Knows no weights. `front.model_folder` fills it from files, `inference.testing` from nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from inference.front.prompts import PromptBuilder
+from inference.front.sampling import SamplingDefaults
+from inference.front.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """`embed_ids` and `pair_ids` are None where there is no embedding or verifier lane."""
+
+    name: str
+    tokenizer: Tokenizer
+    prompts: PromptBuilder
+    stop_ids: frozenset[int]
+    template_fingerprint: str = ""
+    defaults: SamplingDefaults = field(default_factory=SamplingDefaults)
+    is_trial: bool = False
+    embed_ids: Callable[[Sequence[str]], list[list[int]]] | None = None
+    pair_ids: Callable[[Sequence[tuple[str, str]]], list[list[int]]] | None = None

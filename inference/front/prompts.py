@@ -1,0 +1,173 @@
+"""From a history to token ids, exactly: the rendered text is the authority, the ledger's ids are kept where they fit.
+
+Knows spans: which part of the rendered text the template wrote and which part a segment. Only the template's own
+text can become control tokens. Does not know the model, its window or who asks.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inference.errors import InvalidRequest
+from inference.front.spans import Span, find_spans, marked, marker_spans
+from inference.front.templates import ChatTemplate, TemplateRefused
+from inference.front.tokenizer import Tokenizer
+from inference.types import Segment
+
+ROLES = ("system", "user", "assistant", "tool")
+# The last tokens of a turn may hold text that the template trims away; more than a few are another text.
+MAX_TRIMMED_TOKENS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """`num_fallbacks` counts ledgers that did not fit, and prompts whose ids do not spell the text exactly."""
+
+    text: str
+    ids: list[int]
+    num_ledger_tokens: int = 0
+    num_fallbacks: int = 0
+
+
+@dataclass(slots=True)
+class _Draft:
+    """Prompt parts in order: a control token, text still to be encoded, or ids taken over."""
+
+    parts: list[int | str | tuple[int, ...]]
+    num_ledger_tokens: int = 0
+    num_fallbacks: int = 0
+
+    def add_text(self, text: str) -> None:
+        """Joins neighbouring texts, so that they are encoded as one, as the model was trained."""
+        if text and self.parts and isinstance(self.parts[-1], str):
+            self.parts[-1] += text
+        elif text:
+            self.parts.append(text)
+
+
+class PromptBuilder:
+    """Pure: the same history gives the same prompt (apart from what the template takes from the date)."""
+
+    def __init__(self, tokenizer: Tokenizer, template: ChatTemplate) -> None:
+        self._tokenizer = tokenizer
+        self._template = template
+
+    def build(self, segments: Sequence[Segment], *, add_generation_prompt: bool = True) -> Prompt:
+        """Raises InvalidRequest for a history that the template refuses, also after merging equal roles."""
+        check_segments(segments)
+        try:
+            text = self._render(segments, add_generation_prompt)
+        except TemplateRefused:
+            merged = merge_same_roles(segments)
+            if len(merged) == len(segments):
+                raise
+            segments, text = merged, self._render(merged, add_generation_prompt)
+        spans = self._spans(segments, text, add_generation_prompt)
+        if spans is None:
+            return self._without_spans(segments, add_generation_prompt)
+        return self._assemble(text, spans, segments)
+
+    def _render(self, segments: Sequence[Segment], add_generation_prompt: bool) -> str:
+        messages = [(segment.role, segment.text) for segment in segments]
+        return self._template.render(messages, add_generation_prompt=add_generation_prompt)
+
+    def _spans(self, segments: Sequence[Segment], text: str, add_generation_prompt: bool) -> list[Span] | None:
+        """Where each segment stands in `text`; None when the template changes texts in a way we cannot follow."""
+        nonce = secrets.token_hex(8)
+        names = [f"\ue000{nonce}.{index}\ue001" if segment.text else "" for index, segment in enumerate(segments)]
+        messages = [(segment.role, name) for segment, name in zip(segments, names, strict=True)]
+        try:
+            frame = self._template.render(messages, add_generation_prompt=add_generation_prompt)
+        except TemplateRefused:
+            return None
+        return find_spans(frame, names, [segment.text for segment in segments], text)
+
+    def _without_spans(self, segments: Sequence[Segment], add_generation_prompt: bool) -> Prompt:
+        """Plain but safe: control tokens in segments are broken by a mark while the template's are recognised."""
+        mark = f"\ue002{secrets.token_hex(8)}\ue003"
+        pattern = self._tokenizer.control_pattern
+        broken = [Segment(segment.role, marked(segment.text, pattern, mark)) for segment in segments]
+        spans = marker_spans(self._render(broken, add_generation_prompt), pattern, mark)
+        text = "".join(span.text for span in spans)
+        prompt = self._assemble(text, spans, segments)
+        return Prompt(text, prompt.ids, 0, max(1, prompt.num_fallbacks))
+
+    def _assemble(self, text: str, spans: list[Span], segments: Sequence[Segment]) -> Prompt:
+        with_ledger = self._draft(spans, segments)
+        ids = self._encode(with_ledger)
+        if self._tokenizer.decode(ids) == text:
+            return Prompt(text, ids, with_ledger.num_ledger_tokens, with_ledger.num_fallbacks)
+        plain = self._draft(spans, [Segment(segment.role, segment.text) for segment in segments])
+        return Prompt(text, self._encode(plain), 0, with_ledger.num_fallbacks + 1)
+
+    def _draft(self, spans: list[Span], segments: Sequence[Segment]) -> _Draft:
+        draft = _Draft([])
+        for span in spans:
+            if span.segment is None:
+                self._add_template_text(draft, span.text)
+            else:
+                self._add_segment(draft, span.text, segments[span.segment])
+        return draft
+
+    def _add_template_text(self, draft: _Draft, text: str) -> None:
+        position = 0
+        for match in self._tokenizer.control_pattern.finditer(text):
+            draft.add_text(text[position : match.start()])
+            draft.parts.append(self._tokenizer.control_id(match.group()))
+            position = match.end()
+        draft.add_text(text[position:])
+
+    def _add_segment(self, draft: _Draft, text: str, segment: Segment) -> None:
+        ids, known_text = self._ledger_ids(text, segment)
+        if segment.token_ids and len(known_text) < len(text):
+            draft.num_fallbacks += 1
+        if ids:
+            draft.parts.append(ids)
+            draft.num_ledger_tokens += len(ids)
+        draft.add_text(text[len(known_text) :])
+
+    def _ledger_ids(self, text: str, segment: Segment) -> tuple[tuple[int, ...], str]:
+        """The longest usable beginning of the ledger, and the text that it spells."""
+        tokenizer, ids = self._tokenizer, segment.token_ids
+        if not ids or segment.tokenizer != tokenizer.fingerprint:
+            return (), ""
+        if any(token in tokenizer.special_ids or not tokenizer.knows(token) for token in ids):
+            return (), ""
+        for num_cut in range(min(MAX_TRIMMED_TOKENS, len(ids) - 1) + 1):
+            kept = ids[: len(ids) - num_cut]
+            spelled = tokenizer.decode(kept)
+            if spelled and text.startswith(spelled):
+                return kept, spelled
+        return (), ""
+
+    def _encode(self, draft: _Draft) -> list[int]:
+        ids: list[int] = []
+        for part in draft.parts:
+            if isinstance(part, str):
+                ids += self._tokenizer.encode_plain(part, is_start=not ids)
+            elif isinstance(part, int):
+                ids.append(part)
+            else:
+                ids += part
+        return ids
+
+
+def check_segments(segments: Sequence[Segment]) -> None:
+    if not segments:
+        raise InvalidRequest("the history is empty")
+    for segment in segments:
+        if segment.role not in ROLES:
+            raise InvalidRequest(f"unknown role {segment.role[:40]!r}; there are {', '.join(ROLES)}")
+
+
+def merge_same_roles(segments: Sequence[Segment]) -> list[Segment]:
+    """Neighbours with one role become one segment, for templates that want user and assistant to alternate."""
+    merged: list[Segment] = []
+    for segment in segments:
+        if merged and merged[-1].role == segment.role:
+            merged[-1] = Segment(segment.role, f"{merged[-1].text}\n\n{segment.text}")
+        else:
+            merged.append(segment)
+    return merged

@@ -1,0 +1,71 @@
+"""Runs a front until it is told to stop: open the door, start the core, serve, end streams, stop the core.
+
+Knows the order of starting and stopping and the exit codes. Used by `python -m inference` and the scripted engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable
+
+import grpc
+from grpc_health.v1 import health_pb2_grpc
+
+from inference.client import MAX_MESSAGE_BYTES
+from inference.config import EngineConfig
+from inference.front.door import DoorError, open_door
+from inference.front.engine import Engine
+from inference.front.server import EngineService, HealthService, TokenCheck
+from inference.proto.engine_pb2_grpc import add_EngineServicer_to_server
+
+logger = logging.getLogger(__name__)
+
+EXIT_CONFIG = 78  # EX_CONFIG of sysexits.h
+DRAIN_S = 2.0
+
+
+async def serve(engine: Engine, *, say: Callable[[str], None]) -> int:
+    """The exit code. SIGTERM and SIGINT end it in order."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    server = build_server(engine)
+    try:
+        open_door(server, engine.config)
+    except DoorError as error:
+        say(f"error: {error}")
+        return EXIT_CONFIG
+    engine.start()
+    await server.start()
+    say(f"listening on {engine.config.address}")
+    ready = asyncio.create_task(_say_when_ready(engine, say))
+    await stop.wait()
+    say("stopping")
+    ready.cancel()
+    await engine.stop()
+    await server.stop(DRAIN_S)
+    return 0
+
+
+def build_server(engine: Engine) -> grpc.aio.Server:
+    token = engine.config.token
+    server = grpc.aio.server(
+        interceptors=[TokenCheck(token)] if token else [],
+        options=[
+            ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+            ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+            ("grpc.so_reuseport", 0),
+        ],
+    )
+    add_EngineServicer_to_server(EngineService(engine), server)
+    health_pb2_grpc.add_HealthServicer_to_server(HealthService(engine), server)
+    return server
+
+
+async def _say_when_ready(engine: Engine, say: Callable[[str], None]) -> None:
+    while engine.reason:
+        await asyncio.sleep(0.05)
+    say("ready")

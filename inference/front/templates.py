@@ -1,0 +1,81 @@
+"""Chat templates as model folders bring them: sandboxed Jinja with the few extras that such templates expect.
+
+Knows how a template is rendered. Does not know tokens, nor which text came from a user.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import jinja2
+from jinja2.ext import Extension, loopcontrols
+from jinja2.nodes import CallBlock, Node
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from inference.errors import InvalidRequest
+
+CHATML = (
+    "{% for message in messages %}"
+    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+
+
+class TemplateRefused(InvalidRequest):
+    """The template itself says that it does not take this history."""
+
+
+class ChatTemplate:
+    """`source` is trusted as far as the model folder is; it still runs in Jinja's sandbox."""
+
+    def __init__(self, source: str, *, bos_token: str = "", eos_token: str = "") -> None:
+        environment = ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _GenerationBlock]
+        )
+        environment.filters["tojson"] = _to_json
+        environment.globals["raise_exception"] = _raise_exception
+        environment.globals["strftime_now"] = _strftime_now
+        self.source = source
+        self._template = environment.from_string(source)
+        self._tokens = {"bos_token": bos_token, "eos_token": eos_token}
+
+    def render(self, messages: Sequence[tuple[str, str]], *, add_generation_prompt: bool) -> str:
+        """The prompt as text, from (role, text) pairs. Raises TemplateRefused."""
+        dicts = [{"role": role, "content": text} for role, text in messages]
+        try:
+            return self._template.render(messages=dicts, add_generation_prompt=add_generation_prompt, **self._tokens)
+        except jinja2.TemplateError as error:
+            raise TemplateRefused(f"the model's chat template does not take this history: {error}") from error
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
+            raise TemplateRefused(f"the model's chat template fails on this history: {error!r}") from error
+
+
+class _GenerationBlock(Extension):
+    """`{% generation %}` marks the assistant's text for training; here it only shows what is inside."""
+
+    tags = {"generation"}
+
+    def parse(self, parser: Parser) -> Node:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return CallBlock(self.call_method("_shown"), [], [], body).set_lineno(line)
+
+    def _shown(self, caller: Any) -> str:
+        return str(caller())
+
+
+def _raise_exception(message: str) -> None:
+    raise jinja2.TemplateError(message)
+
+
+def _strftime_now(pattern: str) -> str:
+    return datetime.now().strftime(pattern)
+
+
+def _to_json(value: Any, indent: int | None = None, ensure_ascii: bool = False, sort_keys: bool = False) -> str:
+    return json.dumps(value, indent=indent, ensure_ascii=ensure_ascii, sort_keys=sort_keys)

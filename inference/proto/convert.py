@@ -1,0 +1,130 @@
+"""Between the plain values of `inference.types` and protobuf messages.
+
+Knows both forms of the same facts. Knows no connection, no defaults and no limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from inference.proto import engine_pb2 as pb
+from inference.types import (
+    Delta,
+    Done,
+    EngineInfo,
+    EngineStats,
+    Event,
+    FinishReason,
+    GenerateRequest,
+    Owner,
+    Prefill,
+    Queued,
+    Sampling,
+    Segment,
+    Timings,
+    Usage,
+)
+
+USAGE_FIELDS = tuple(Usage.__dataclass_fields__)
+TIMING_FIELDS = tuple(Timings.__dataclass_fields__)
+SAMPLING_FIELDS = tuple(name for name in Sampling.__dataclass_fields__ if name != "stop")
+
+
+def segments_to_pb(segments: Iterable[Segment]) -> list[pb.Segment]:
+    return [
+        pb.Segment(role=s.role, text=s.text, token_ids=s.token_ids, tokenizer=s.tokenizer) for s in segments
+    ]
+
+
+def segments_from_pb(segments: Iterable[pb.Segment]) -> tuple[Segment, ...]:
+    return tuple(Segment(s.role, s.text, tuple(s.token_ids), s.tokenizer) for s in segments)
+
+
+def owner_to_pb(owner: Owner) -> pb.Owner:
+    return pb.Owner(tenant=owner.tenant, user=owner.user, conversation=owner.conversation)
+
+
+def owner_from_pb(owner: pb.Owner) -> Owner:
+    return Owner(owner.tenant, owner.user, owner.conversation)
+
+
+def sampling_to_pb(sampling: Sampling) -> pb.Sampling:
+    given = {name: getattr(sampling, name) for name in SAMPLING_FIELDS}
+    return pb.Sampling(stop=sampling.stop, **{name: value for name, value in given.items() if value is not None})
+
+
+def sampling_from_pb(sampling: pb.Sampling) -> Sampling:
+    given = {name: getattr(sampling, name) for name in SAMPLING_FIELDS if sampling.HasField(name)}
+    return Sampling(stop=tuple(sampling.stop), **given)
+
+
+def request_to_pb(request: GenerateRequest) -> pb.SubmitRequest:
+    return pb.SubmitRequest(
+        generation_id=request.generation_id,
+        segments=segments_to_pb(request.segments),
+        sampling=sampling_to_pb(request.sampling),
+        owner=owner_to_pb(request.owner),
+        priority=request.priority,
+        deadline_s=request.deadline_s,
+    )
+
+
+def request_from_pb(request: pb.SubmitRequest) -> GenerateRequest:
+    return GenerateRequest(
+        generation_id=request.generation_id,
+        segments=segments_from_pb(request.segments),
+        owner=owner_from_pb(request.owner),
+        sampling=sampling_from_pb(request.sampling),
+        priority=request.priority,
+        deadline_s=request.deadline_s,
+    )
+
+
+def event_from_pb(event: pb.Event) -> Event:
+    """Raises ValueError for a kind this side does not know (AttachFailed is handled by the session)."""
+    kind = event.WhichOneof("kind")
+    if kind == "delta":
+        return Delta(event.seq, event.delta.text, tuple(event.delta.token_ids))
+    if kind == "done":
+        return done_from_pb(event)
+    if kind == "queued":
+        return Queued(event.queued.position)
+    if kind == "prefill":
+        return Prefill(event.prefill.done, event.prefill.total)
+    raise ValueError(f"unknown event kind {kind!r}")
+
+
+def done_from_pb(event: pb.Event) -> Done:
+    done = event.done
+    return Done(
+        seq=event.seq,
+        finish_reason=FinishReason(done.finish_reason),
+        usage=Usage(**{name: getattr(done.usage, name) for name in USAGE_FIELDS}),
+        timings=Timings(**{name: getattr(done.timings, name) for name in TIMING_FIELDS}),
+        error_code=done.error_code,
+        error_message=done.error_message,
+    )
+
+
+def usage_to_pb(usage: Usage) -> pb.Usage:
+    return pb.Usage(**{name: getattr(usage, name) for name in USAGE_FIELDS})
+
+
+def timings_to_pb(timings: Timings) -> pb.Timings:
+    return pb.Timings(**{name: getattr(timings, name) for name in TIMING_FIELDS})
+
+
+def info_to_pb(info: EngineInfo) -> pb.InfoReply:
+    return pb.InfoReply(**{name: getattr(info, name) for name in EngineInfo.__dataclass_fields__})
+
+
+def info_from_pb(reply: pb.InfoReply) -> EngineInfo:
+    return EngineInfo(**{name: getattr(reply, name) for name in EngineInfo.__dataclass_fields__})
+
+
+def stats_to_pb(stats: EngineStats) -> pb.StatsReply:
+    return pb.StatsReply(**{name: getattr(stats, name) for name in EngineStats.__dataclass_fields__})
+
+
+def stats_from_pb(reply: pb.StatsReply) -> EngineStats:
+    return EngineStats(**{name: getattr(reply, name) for name in EngineStats.__dataclass_fields__})

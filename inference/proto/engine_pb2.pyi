@@ -1,0 +1,403 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Segment(_message.Message):
+    __slots__ = ("role", "text", "token_ids", "tokenizer")
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_IDS_FIELD_NUMBER: _ClassVar[int]
+    TOKENIZER_FIELD_NUMBER: _ClassVar[int]
+    role: str
+    text: str
+    token_ids: _containers.RepeatedScalarFieldContainer[int]
+    tokenizer: str
+    def __init__(self, role: _Optional[str] = ..., text: _Optional[str] = ..., token_ids: _Optional[_Iterable[int]] = ..., tokenizer: _Optional[str] = ...) -> None: ...
+
+class Sampling(_message.Message):
+    __slots__ = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "seed", "stop", "max_tokens", "logprobs")
+    TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
+    TOP_P_FIELD_NUMBER: _ClassVar[int]
+    TOP_K_FIELD_NUMBER: _ClassVar[int]
+    MIN_P_FIELD_NUMBER: _ClassVar[int]
+    REPETITION_PENALTY_FIELD_NUMBER: _ClassVar[int]
+    PRESENCE_PENALTY_FIELD_NUMBER: _ClassVar[int]
+    FREQUENCY_PENALTY_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    STOP_FIELD_NUMBER: _ClassVar[int]
+    MAX_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    LOGPROBS_FIELD_NUMBER: _ClassVar[int]
+    temperature: float
+    top_p: float
+    top_k: int
+    min_p: float
+    repetition_penalty: float
+    presence_penalty: float
+    frequency_penalty: float
+    seed: int
+    stop: _containers.RepeatedScalarFieldContainer[str]
+    max_tokens: int
+    logprobs: int
+    def __init__(self, temperature: _Optional[float] = ..., top_p: _Optional[float] = ..., top_k: _Optional[int] = ..., min_p: _Optional[float] = ..., repetition_penalty: _Optional[float] = ..., presence_penalty: _Optional[float] = ..., frequency_penalty: _Optional[float] = ..., seed: _Optional[int] = ..., stop: _Optional[_Iterable[str]] = ..., max_tokens: _Optional[int] = ..., logprobs: _Optional[int] = ...) -> None: ...
+
+class Owner(_message.Message):
+    __slots__ = ("tenant", "user", "conversation")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    CONVERSATION_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    user: str
+    conversation: str
+    def __init__(self, tenant: _Optional[str] = ..., user: _Optional[str] = ..., conversation: _Optional[str] = ...) -> None: ...
+
+class SubmitRequest(_message.Message):
+    __slots__ = ("generation_id", "segments", "sampling", "owner", "priority", "deadline_s")
+    GENERATION_ID_FIELD_NUMBER: _ClassVar[int]
+    SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    SAMPLING_FIELD_NUMBER: _ClassVar[int]
+    OWNER_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    DEADLINE_S_FIELD_NUMBER: _ClassVar[int]
+    generation_id: str
+    segments: _containers.RepeatedCompositeFieldContainer[Segment]
+    sampling: Sampling
+    owner: Owner
+    priority: int
+    deadline_s: float
+    def __init__(self, generation_id: _Optional[str] = ..., segments: _Optional[_Iterable[_Union[Segment, _Mapping]]] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., owner: _Optional[_Union[Owner, _Mapping]] = ..., priority: _Optional[int] = ..., deadline_s: _Optional[float] = ...) -> None: ...
+
+class SubmitReply(_message.Message):
+    __slots__ = ("engine", "prompt_tokens")
+    ENGINE_FIELD_NUMBER: _ClassVar[int]
+    PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    engine: str
+    prompt_tokens: int
+    def __init__(self, engine: _Optional[str] = ..., prompt_tokens: _Optional[int] = ...) -> None: ...
+
+class SessionCommand(_message.Message):
+    __slots__ = ("attach", "detach")
+    ATTACH_FIELD_NUMBER: _ClassVar[int]
+    DETACH_FIELD_NUMBER: _ClassVar[int]
+    attach: Attach
+    detach: Detach
+    def __init__(self, attach: _Optional[_Union[Attach, _Mapping]] = ..., detach: _Optional[_Union[Detach, _Mapping]] = ...) -> None: ...
+
+class Attach(_message.Message):
+    __slots__ = ("generation_id", "after")
+    GENERATION_ID_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    generation_id: str
+    after: int
+    def __init__(self, generation_id: _Optional[str] = ..., after: _Optional[int] = ...) -> None: ...
+
+class Detach(_message.Message):
+    __slots__ = ("generation_id",)
+    GENERATION_ID_FIELD_NUMBER: _ClassVar[int]
+    generation_id: str
+    def __init__(self, generation_id: _Optional[str] = ...) -> None: ...
+
+class EventPack(_message.Message):
+    __slots__ = ("events",)
+    EVENTS_FIELD_NUMBER: _ClassVar[int]
+    events: _containers.RepeatedCompositeFieldContainer[Event]
+    def __init__(self, events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ...) -> None: ...
+
+class Event(_message.Message):
+    __slots__ = ("generation_id", "seq", "queued", "prefill", "delta", "done", "attach_failed")
+    GENERATION_ID_FIELD_NUMBER: _ClassVar[int]
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    QUEUED_FIELD_NUMBER: _ClassVar[int]
+    PREFILL_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    ATTACH_FAILED_FIELD_NUMBER: _ClassVar[int]
+    generation_id: str
+    seq: int
+    queued: Queued
+    prefill: Prefill
+    delta: Delta
+    done: Done
+    attach_failed: AttachFailed
+    def __init__(self, generation_id: _Optional[str] = ..., seq: _Optional[int] = ..., queued: _Optional[_Union[Queued, _Mapping]] = ..., prefill: _Optional[_Union[Prefill, _Mapping]] = ..., delta: _Optional[_Union[Delta, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., attach_failed: _Optional[_Union[AttachFailed, _Mapping]] = ...) -> None: ...
+
+class Queued(_message.Message):
+    __slots__ = ("position",)
+    POSITION_FIELD_NUMBER: _ClassVar[int]
+    position: int
+    def __init__(self, position: _Optional[int] = ...) -> None: ...
+
+class Prefill(_message.Message):
+    __slots__ = ("done", "total")
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    done: int
+    total: int
+    def __init__(self, done: _Optional[int] = ..., total: _Optional[int] = ...) -> None: ...
+
+class Delta(_message.Message):
+    __slots__ = ("text", "token_ids", "logprobs")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_IDS_FIELD_NUMBER: _ClassVar[int]
+    LOGPROBS_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    token_ids: _containers.RepeatedScalarFieldContainer[int]
+    logprobs: _containers.RepeatedCompositeFieldContainer[TokenLogprob]
+    def __init__(self, text: _Optional[str] = ..., token_ids: _Optional[_Iterable[int]] = ..., logprobs: _Optional[_Iterable[_Union[TokenLogprob, _Mapping]]] = ...) -> None: ...
+
+class TokenLogprob(_message.Message):
+    __slots__ = ("token_id", "token", "logprob", "top")
+    TOKEN_ID_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    LOGPROB_FIELD_NUMBER: _ClassVar[int]
+    TOP_FIELD_NUMBER: _ClassVar[int]
+    token_id: int
+    token: bytes
+    logprob: float
+    top: _containers.RepeatedCompositeFieldContainer[TokenLogprob]
+    def __init__(self, token_id: _Optional[int] = ..., token: _Optional[bytes] = ..., logprob: _Optional[float] = ..., top: _Optional[_Iterable[_Union[TokenLogprob, _Mapping]]] = ...) -> None: ...
+
+class Done(_message.Message):
+    __slots__ = ("finish_reason", "error_code", "error_message", "usage", "timings")
+    FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
+    ERROR_CODE_FIELD_NUMBER: _ClassVar[int]
+    ERROR_MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    USAGE_FIELD_NUMBER: _ClassVar[int]
+    TIMINGS_FIELD_NUMBER: _ClassVar[int]
+    finish_reason: str
+    error_code: str
+    error_message: str
+    usage: Usage
+    timings: Timings
+    def __init__(self, finish_reason: _Optional[str] = ..., error_code: _Optional[str] = ..., error_message: _Optional[str] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., timings: _Optional[_Union[Timings, _Mapping]] = ...) -> None: ...
+
+class AttachFailed(_message.Message):
+    __slots__ = ("code", "message")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    code: str
+    message: str
+    def __init__(self, code: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
+
+class Usage(_message.Message):
+    __slots__ = ("prompt_tokens", "reused_head_tokens", "reused_prefix_tokens", "prefilled_tokens", "generated_tokens", "peak_kv_bytes", "block_seconds")
+    PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    REUSED_HEAD_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    REUSED_PREFIX_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    PREFILLED_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    GENERATED_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    PEAK_KV_BYTES_FIELD_NUMBER: _ClassVar[int]
+    BLOCK_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    prompt_tokens: int
+    reused_head_tokens: int
+    reused_prefix_tokens: int
+    prefilled_tokens: int
+    generated_tokens: int
+    peak_kv_bytes: int
+    block_seconds: float
+    def __init__(self, prompt_tokens: _Optional[int] = ..., reused_head_tokens: _Optional[int] = ..., reused_prefix_tokens: _Optional[int] = ..., prefilled_tokens: _Optional[int] = ..., generated_tokens: _Optional[int] = ..., peak_kv_bytes: _Optional[int] = ..., block_seconds: _Optional[float] = ...) -> None: ...
+
+class Timings(_message.Message):
+    __slots__ = ("queue_s", "prefill_s", "decode_s", "ttft_s")
+    QUEUE_S_FIELD_NUMBER: _ClassVar[int]
+    PREFILL_S_FIELD_NUMBER: _ClassVar[int]
+    DECODE_S_FIELD_NUMBER: _ClassVar[int]
+    TTFT_S_FIELD_NUMBER: _ClassVar[int]
+    queue_s: float
+    prefill_s: float
+    decode_s: float
+    ttft_s: float
+    def __init__(self, queue_s: _Optional[float] = ..., prefill_s: _Optional[float] = ..., decode_s: _Optional[float] = ..., ttft_s: _Optional[float] = ...) -> None: ...
+
+class CancelRequest(_message.Message):
+    __slots__ = ("generation_id", "reason")
+    GENERATION_ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    generation_id: str
+    reason: str
+    def __init__(self, generation_id: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class CancelReply(_message.Message):
+    __slots__ = ("was_running",)
+    WAS_RUNNING_FIELD_NUMBER: _ClassVar[int]
+    was_running: bool
+    def __init__(self, was_running: _Optional[bool] = ...) -> None: ...
+
+class WarmRequest(_message.Message):
+    __slots__ = ("segments", "owner")
+    SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    OWNER_FIELD_NUMBER: _ClassVar[int]
+    segments: _containers.RepeatedCompositeFieldContainer[Segment]
+    owner: Owner
+    def __init__(self, segments: _Optional[_Iterable[_Union[Segment, _Mapping]]] = ..., owner: _Optional[_Union[Owner, _Mapping]] = ...) -> None: ...
+
+class WarmReply(_message.Message):
+    __slots__ = ("accepted", "prompt_tokens")
+    ACCEPTED_FIELD_NUMBER: _ClassVar[int]
+    PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    accepted: bool
+    prompt_tokens: int
+    def __init__(self, accepted: _Optional[bool] = ..., prompt_tokens: _Optional[int] = ...) -> None: ...
+
+class ForgetRequest(_message.Message):
+    __slots__ = ("owner",)
+    OWNER_FIELD_NUMBER: _ClassVar[int]
+    owner: Owner
+    def __init__(self, owner: _Optional[_Union[Owner, _Mapping]] = ...) -> None: ...
+
+class ForgetReply(_message.Message):
+    __slots__ = ("freed_blocks",)
+    FREED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    freed_blocks: int
+    def __init__(self, freed_blocks: _Optional[int] = ...) -> None: ...
+
+class CountTokensRequest(_message.Message):
+    __slots__ = ("segments",)
+    SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    segments: _containers.RepeatedCompositeFieldContainer[Segment]
+    def __init__(self, segments: _Optional[_Iterable[_Union[Segment, _Mapping]]] = ...) -> None: ...
+
+class CountTokensReply(_message.Message):
+    __slots__ = ("num_tokens", "max_context")
+    NUM_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    MAX_CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    num_tokens: int
+    max_context: int
+    def __init__(self, num_tokens: _Optional[int] = ..., max_context: _Optional[int] = ...) -> None: ...
+
+class EmbedRequest(_message.Message):
+    __slots__ = ("texts",)
+    TEXTS_FIELD_NUMBER: _ClassVar[int]
+    texts: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, texts: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Vector(_message.Message):
+    __slots__ = ("values", "num_tokens")
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    NUM_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    values: bytes
+    num_tokens: int
+    def __init__(self, values: _Optional[bytes] = ..., num_tokens: _Optional[int] = ...) -> None: ...
+
+class EmbedReply(_message.Message):
+    __slots__ = ("vectors", "embedder")
+    VECTORS_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDER_FIELD_NUMBER: _ClassVar[int]
+    vectors: _containers.RepeatedCompositeFieldContainer[Vector]
+    embedder: str
+    def __init__(self, vectors: _Optional[_Iterable[_Union[Vector, _Mapping]]] = ..., embedder: _Optional[str] = ...) -> None: ...
+
+class Pair(_message.Message):
+    __slots__ = ("first", "second")
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    SECOND_FIELD_NUMBER: _ClassVar[int]
+    first: str
+    second: str
+    def __init__(self, first: _Optional[str] = ..., second: _Optional[str] = ...) -> None: ...
+
+class VerifyRequest(_message.Message):
+    __slots__ = ("pairs",)
+    PAIRS_FIELD_NUMBER: _ClassVar[int]
+    pairs: _containers.RepeatedCompositeFieldContainer[Pair]
+    def __init__(self, pairs: _Optional[_Iterable[_Union[Pair, _Mapping]]] = ...) -> None: ...
+
+class VerifyReply(_message.Message):
+    __slots__ = ("scores",)
+    SCORES_FIELD_NUMBER: _ClassVar[int]
+    scores: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, scores: _Optional[_Iterable[float]] = ...) -> None: ...
+
+class InfoRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class InfoReply(_message.Message):
+    __slots__ = ("engine", "model", "revision", "tokenizer", "max_context", "max_output_tokens", "dtype", "device", "embedder", "embedding_dim", "kv_bytes_per_token", "is_trial_model", "default_temperature")
+    ENGINE_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    TOKENIZER_FIELD_NUMBER: _ClassVar[int]
+    MAX_CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    MAX_OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    DTYPE_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDER_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDING_DIM_FIELD_NUMBER: _ClassVar[int]
+    KV_BYTES_PER_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    IS_TRIAL_MODEL_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
+    engine: str
+    model: str
+    revision: str
+    tokenizer: str
+    max_context: int
+    max_output_tokens: int
+    dtype: str
+    device: str
+    embedder: str
+    embedding_dim: int
+    kv_bytes_per_token: int
+    is_trial_model: bool
+    default_temperature: float
+    def __init__(self, engine: _Optional[str] = ..., model: _Optional[str] = ..., revision: _Optional[str] = ..., tokenizer: _Optional[str] = ..., max_context: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., embedder: _Optional[str] = ..., embedding_dim: _Optional[int] = ..., kv_bytes_per_token: _Optional[int] = ..., is_trial_model: _Optional[bool] = ..., default_temperature: _Optional[float] = ...) -> None: ...
+
+class StatsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class StatsReply(_message.Message):
+    __slots__ = ("is_ready", "reason", "steps", "decode_forwards", "running", "waiting", "waiting_tokens", "prompt_tokens", "reused_head_tokens", "reused_prefix_tokens", "prefilled_tokens", "generated_tokens", "preemptions", "evicted_blocks", "cancelled", "refused", "blocks_total", "blocks_used", "blocks_cached", "blocks_free", "embedded_texts", "ledger_fallbacks", "step_seconds_sum", "core_restarts", "live_logs")
+    IS_READY_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    DECODE_FORWARDS_FIELD_NUMBER: _ClassVar[int]
+    RUNNING_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
+    WAITING_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    REUSED_HEAD_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    REUSED_PREFIX_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    PREFILLED_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    GENERATED_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    PREEMPTIONS_FIELD_NUMBER: _ClassVar[int]
+    EVICTED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    CANCELLED_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    BLOCKS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    BLOCKS_USED_FIELD_NUMBER: _ClassVar[int]
+    BLOCKS_CACHED_FIELD_NUMBER: _ClassVar[int]
+    BLOCKS_FREE_FIELD_NUMBER: _ClassVar[int]
+    EMBEDDED_TEXTS_FIELD_NUMBER: _ClassVar[int]
+    LEDGER_FALLBACKS_FIELD_NUMBER: _ClassVar[int]
+    STEP_SECONDS_SUM_FIELD_NUMBER: _ClassVar[int]
+    CORE_RESTARTS_FIELD_NUMBER: _ClassVar[int]
+    LIVE_LOGS_FIELD_NUMBER: _ClassVar[int]
+    is_ready: bool
+    reason: str
+    steps: int
+    decode_forwards: int
+    running: int
+    waiting: int
+    waiting_tokens: int
+    prompt_tokens: int
+    reused_head_tokens: int
+    reused_prefix_tokens: int
+    prefilled_tokens: int
+    generated_tokens: int
+    preemptions: int
+    evicted_blocks: int
+    cancelled: int
+    refused: int
+    blocks_total: int
+    blocks_used: int
+    blocks_cached: int
+    blocks_free: int
+    embedded_texts: int
+    ledger_fallbacks: int
+    step_seconds_sum: float
+    core_restarts: int
+    live_logs: int
+    def __init__(self, is_ready: _Optional[bool] = ..., reason: _Optional[str] = ..., steps: _Optional[int] = ..., decode_forwards: _Optional[int] = ..., running: _Optional[int] = ..., waiting: _Optional[int] = ..., waiting_tokens: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., reused_head_tokens: _Optional[int] = ..., reused_prefix_tokens: _Optional[int] = ..., prefilled_tokens: _Optional[int] = ..., generated_tokens: _Optional[int] = ..., preemptions: _Optional[int] = ..., evicted_blocks: _Optional[int] = ..., cancelled: _Optional[int] = ..., refused: _Optional[int] = ..., blocks_total: _Optional[int] = ..., blocks_used: _Optional[int] = ..., blocks_cached: _Optional[int] = ..., blocks_free: _Optional[int] = ..., embedded_texts: _Optional[int] = ..., ledger_fallbacks: _Optional[int] = ..., step_seconds_sum: _Optional[float] = ..., core_restarts: _Optional[int] = ..., live_logs: _Optional[int] = ...) -> None: ...

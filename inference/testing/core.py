@@ -1,0 +1,302 @@
+"""The scripted core: speaks to the front like the real one, and computes nothing.
+
+Knows `core.messages`, the batch limit and scripts (`inference.testing.script`). Imitates queueing, prefill,
+reuse of a conversation's head, cancelling and embedding, and the ways a core can go wrong. Runs in a process of
+its own, so that it can be killed.
+
+    python -m inference.testing.core --fd N [--max-batch 32]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import selectors
+import socket
+import sys
+import time
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+
+from inference.core.messages import (
+    FRAME_HEADER,
+    Admit,
+    Cancel,
+    CoreReady,
+    CoreStats,
+    Embedded,
+    EmbedTexts,
+    FinishedOut,
+    Forget,
+    PrefillProgress,
+    StepPack,
+    TokenOut,
+    Verified,
+    VerifyPairs,
+    pack,
+    unpack_inbox,
+)
+from inference.testing.embedding import DIM, TAG, embed_ids, similarity
+from inference.testing.script import Plan, plan_for
+
+BLOCK_TOKENS = 16
+MAX_CONTEXT = 8192
+BLOCKS_TOTAL = 4096
+MAX_HEADS = 1000
+
+
+@dataclass(slots=True)
+class Sequence:
+    admit: Admit
+    plan: Plan
+    accepted_at: float
+    started_at: float = 0.0
+    due_at: float = 0.0
+    num_steps: int = 0
+    generated: list[int] = field(default_factory=list)
+    reused: int = 0
+    has_prefilled: bool = False
+    has_stalled: bool = False
+
+
+class ScriptedCore:
+    """drain -> schedule -> emit, like the real loop; the clock decides which tokens are due."""
+
+    def __init__(self, pipe: socket.socket, max_batch: int) -> None:
+        self.pipe = pipe
+        self.max_batch = max_batch
+        self.waiting: deque[Sequence] = deque()
+        self.running: dict[str, Sequence] = {}
+        self.heads: OrderedDict[bytes, list[int]] = OrderedDict()
+        self.counters: dict[str, float] = dict.fromkeys(CoreStats.__struct_fields__, 0)
+        self.out = StepPack()
+        self.buffer = bytearray()
+
+    def run(self) -> None:
+        selector = selectors.DefaultSelector()
+        selector.register(self.pipe, selectors.EVENT_READ)
+        self.pipe.sendall(pack(_ready()))
+        while True:
+            if selector.select(self._seconds_until_due()):
+                chunk = self.pipe.recv(1 << 20)
+                if not chunk:
+                    return  # the front is gone
+                self.buffer += chunk
+            self._begin_step()
+            self._drain()
+            self._schedule()
+            self._advance(time.monotonic())
+            self._emit()
+
+    def _seconds_until_due(self) -> float | None:
+        dues = [sequence.due_at for sequence in self.running.values()]
+        return max(0.0, min(dues) - time.monotonic()) if dues else None
+
+    def _begin_step(self) -> None:
+        self.out = StepPack(tokens=[], progress=[], finished=[], positions=[], embedded=[], verified=[])
+
+    def _drain(self) -> None:
+        while len(self.buffer) >= FRAME_HEADER.size:
+            (size,) = FRAME_HEADER.unpack_from(self.buffer)
+            if len(self.buffer) < FRAME_HEADER.size + size:
+                return
+            body = bytes(self.buffer[FRAME_HEADER.size : FRAME_HEADER.size + size])
+            del self.buffer[: FRAME_HEADER.size + size]
+            for command in unpack_inbox(body).commands:
+                self._obey(command)
+
+    def _obey(self, command: Admit | Cancel | Forget | EmbedTexts | VerifyPairs) -> None:
+        match command:
+            case Admit():
+                self.waiting.append(Sequence(command, plan_for(command.prompt_ids), time.monotonic()))
+                self.counters["prompt_tokens"] += len(command.prompt_ids)
+            case Cancel():
+                self._cancel(command)
+            case Forget():
+                ids = self.heads.pop(command.conversation, [])
+                self.counters["forgotten_blocks"] += _blocks(len(ids))
+            case EmbedTexts():
+                vectors = b"".join(embed_ids(ids) for ids in command.token_ids)
+                self.counters["embedded_texts"] += len(command.token_ids)
+                self.out.embedded.append(Embedded(command.id, DIM, vectors))
+            case VerifyPairs():
+                scores = [similarity(ids) for ids in command.token_ids]
+                self.out.verified.append(Verified(command.id, scores))
+
+    def _cancel(self, command: Cancel) -> None:
+        sequence = self.running.get(command.id) or next((s for s in self.waiting if s.admit.id == command.id), None)
+        if sequence is None:
+            return
+        self.counters["cancelled"] += command.reason != "stop"
+        kept = len(sequence.generated) if command.keep_tokens < 0 else command.keep_tokens
+        del sequence.generated[kept:]
+        self._finish(sequence, command.reason)
+
+    def _schedule(self) -> None:
+        now = time.monotonic()
+        while self.waiting and len(self.running) < self.max_batch:
+            sequence = self.waiting.popleft()
+            sequence.started_at = now
+            sequence.due_at = now + sequence.plan.script.first_delay_ms / 1000
+            head = self.heads.get(sequence.admit.conversation, []) if sequence.admit.conversation else []
+            sequence.reused = _common_prefix(head, sequence.admit.prompt_ids[:-1])
+            self.running[sequence.admit.id] = sequence
+        self.out.positions.extend((sequence.admit.id, place) for place, sequence in enumerate(self.waiting))
+
+    def _advance(self, now: float) -> None:
+        due = [sequence for sequence in self.running.values() if sequence.due_at <= now]
+        for sequence in due:
+            if not sequence.has_prefilled:
+                self._prefill(sequence)
+            if sequence.admit.id in self.running:
+                self._decode(sequence, now)
+        if due:
+            self.counters["steps"] += 1
+            self.counters["decode_forwards"] += 1
+            self.counters["step_seconds_sum"] += time.monotonic() - now
+
+    def _prefill(self, sequence: Sequence) -> None:
+        total = len(sequence.admit.prompt_ids)
+        sequence.has_prefilled = True
+        self.out.progress.append(PrefillProgress(sequence.admit.id, total, total))
+        self.counters["reused_head_tokens"] += sequence.reused
+        self.counters["prefilled_tokens"] += total - sequence.reused
+        if sequence.plan.error:
+            self._finish(sequence, "failed", sequence.plan.error)
+        elif sequence.admit.max_tokens == 0:
+            self._finish(sequence, "length")
+
+    def _decode(self, sequence: Sequence, now: float) -> None:
+        script = sequence.plan.script
+        self._misbehave(sequence)
+        if sequence.admit.id not in self.running:
+            return
+        num = len(sequence.generated)
+        if script.stall_after is not None and num >= script.stall_after and not sequence.has_stalled:
+            sequence.has_stalled = True
+            sequence.due_at = now + script.stall_ms / 1000
+            return
+        if sequence.num_steps >= len(sequence.plan.steps):
+            self._finish(sequence, script.finish)
+            return
+        for token in sequence.plan.steps[sequence.num_steps]:
+            sequence.generated.append(token)
+            self.counters["generated_tokens"] += 1
+            self.out.tokens.append(TokenOut(sequence.admit.id, token, -0.5, [(token, -0.5)]))
+            if len(sequence.generated) >= sequence.admit.max_tokens:
+                self._finish(sequence, "length")
+                return
+        sequence.num_steps += 1
+        sequence.due_at = max(now, sequence.due_at + script.delay_ms / 1000)
+
+    def _misbehave(self, sequence: Sequence) -> None:
+        script, num = sequence.plan.script, len(sequence.generated)
+        if script.fail_after is not None and num >= script.fail_after:
+            self._finish(sequence, "failed", "scripted failure")
+        elif script.die_after is not None and num >= script.die_after:
+            self._emit()
+            os._exit(1)
+        elif script.hang_after is not None and num >= script.hang_after:
+            self._emit()
+            time.sleep(1e6)
+        elif script.garbage_after is not None and num >= script.garbage_after:
+            self._emit()
+            self.pipe.sendall(b"\xff" * 64)
+            time.sleep(1e6)
+
+    def _finish(self, sequence: Sequence, reason: str, error: str = "") -> None:
+        now = time.monotonic()
+        admit = sequence.admit
+        self.running.pop(admit.id, None)
+        if sequence in self.waiting:
+            self.waiting.remove(sequence)
+        if admit.conversation and sequence.has_prefilled:
+            self._keep_head(admit.conversation, admit.prompt_ids + sequence.generated)
+        started = sequence.started_at or now
+        num_kv = len(admit.prompt_ids) + len(sequence.generated)
+        self.out.finished.append(
+            FinishedOut(
+                admit.id,
+                reason,
+                error,
+                prompt_tokens=len(admit.prompt_ids),
+                reused_head_tokens=sequence.reused,
+                prefilled_tokens=len(admit.prompt_ids) - sequence.reused if sequence.has_prefilled else 0,
+                generated_tokens=len(sequence.generated),
+                peak_kv_bytes=_blocks(num_kv) * BLOCK_TOKENS * 1024,
+                block_seconds=_blocks(num_kv) * (now - started),
+                queue_s=started - sequence.accepted_at,
+                decode_s=now - started,
+            )
+        )
+
+    def _keep_head(self, conversation: bytes, ids: list[int]) -> None:
+        self.heads[conversation] = ids
+        self.heads.move_to_end(conversation)
+        while len(self.heads) > MAX_HEADS:
+            self.heads.popitem(last=False)
+
+    def _emit(self) -> None:
+        used = sum(_blocks(len(s.admit.prompt_ids) + len(s.generated)) for s in self.running.values())
+        cached = min(sum(_blocks(len(ids)) for ids in self.heads.values()), BLOCKS_TOTAL - used)
+        gauges = {
+            "running": len(self.running),
+            "waiting": len(self.waiting),
+            "waiting_tokens": sum(len(s.admit.prompt_ids) for s in self.waiting),
+            "blocks_total": BLOCKS_TOTAL,
+            "blocks_used": used,
+            "blocks_cached": cached,
+            "blocks_free": BLOCKS_TOTAL - used - cached,
+        }
+        stats = CoreStats(**{name: _number(name, value) for name, value in (self.counters | gauges).items()})
+        out = self.out
+        message = StepPack(out.tokens, out.progress, out.finished, out.positions, out.embedded, out.verified, stats)
+        self.pipe.sendall(pack(message))
+        self._begin_step()
+
+
+def _number(name: str, value: float) -> float:
+    return value if name == "step_seconds_sum" else int(value)
+
+
+def _blocks(num_tokens: int) -> int:
+    return -(-num_tokens // BLOCK_TOKENS)
+
+
+def _common_prefix(first: list[int], second: list[int]) -> int:
+    num = 0
+    for left, right in zip(first, second, strict=False):
+        if left != right:
+            break
+        num += 1
+    return num
+
+
+def _ready() -> CoreReady:
+    return CoreReady(
+        revision="scripted-1",
+        max_context=MAX_CONTEXT,
+        dtype="none",
+        device="none",
+        kv_bytes_per_token=1024,
+        block_tokens=BLOCK_TOKENS,
+        blocks_total=BLOCKS_TOTAL,
+        embedder=TAG,
+        embedding_dim=DIM,
+        supports_verify=True,
+    )
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="The scripted core; started by the front.")
+    parser.add_argument("--fd", type=int, required=True)
+    parser.add_argument("--max-batch", type=int, default=32)
+    options = parser.parse_args(argv)
+    try:
+        ScriptedCore(socket.socket(fileno=options.fd), options.max_batch).run()
+    except (BrokenPipeError, ConnectionResetError):
+        sys.exit(0)  # the front is gone
+
+
+if __name__ == "__main__":
+    main()

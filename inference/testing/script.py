@@ -1,0 +1,99 @@
+"""What a scripted generation does, read from the prompt's last user message.
+
+    /script {"text": "Hello", "delay_ms": 20, "die_after": 3}
+
+Knows the options and their defaults; does not know time or the pipe. Without a script the answer is an echo.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from inference.testing.tokenizer import END_OF_TURN, MAX_TOKEN_BYTES, bytes_of, token_of, tokens_of
+
+PREFIX = "/script"
+_FILLER = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor "
+_LAST_USER = re.compile(r".*<\|im_start\|>user\n(.*?)<\|im_end\|>", re.DOTALL)
+
+
+class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`*_after` counts tokens of this answer; None means never. Each piece leaves in one step."""
+
+    text: str | None = None
+    tokens: int | None = None  # exactly so many, the text repeated or cut
+    pieces: list[str] | None = None  # instead of text: one step each
+    hex: list[str] | None = None  # the same as raw bytes, for broken UTF-8
+    delay_ms: float = 0.0  # before each token
+    first_delay_ms: float = 0.0  # before the first one (prefill)
+    finish: str = "stop"
+    fail_after: int | None = None  # this sequence fails, the core lives
+    die_after: int | None = None  # the core ends at once
+    hang_after: int | None = None  # the core stands still for ever
+    garbage_after: int | None = None  # the core writes bytes that are no frame
+    stall_after: int | None = None  # this sequence pauses
+    stall_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps of one answer: each is the tokens that leave together."""
+
+    steps: tuple[tuple[int, ...], ...]
+    script: Script
+    error: str = ""
+
+
+def plan_for(prompt_ids: list[int]) -> Plan:
+    """The plan that the last user message asks for; a script that cannot be read is a plan that fails."""
+    message = last_user_message(prompt_ids)
+    if not message.startswith(PREFIX):
+        return Plan(_one_by_one(tokens_of(echo(message))), Script(delay_ms=ECHO_DELAY_MS))
+    try:
+        script = msgspec.json.decode(message.removeprefix(PREFIX).strip() or b"{}", type=Script)
+        return Plan(_steps(script), script)
+    except (msgspec.DecodeError, ValueError) as error:
+        return Plan((), Script(), error=f"the script cannot be read: {error}")
+
+
+ECHO_DELAY_MS = 1.0
+
+
+def echo(message: str) -> str:
+    """The answer without a script: deterministic and recognisable."""
+    words = message.split()
+    return f"You said: {message} ({len(words)} word{'' if len(words) == 1 else 's'})"
+
+
+def script_text(**options: Any) -> str:
+    """The user message that asks for these options."""
+    return f"{PREFIX} {json.dumps(options, ensure_ascii=False)}"
+
+
+def last_user_message(prompt_ids: list[int]) -> str:
+    text = b"".join(map(bytes_of, prompt_ids)).decode("utf-8", "replace")
+    match = _LAST_USER.match(text)
+    return match.group(1) if match else text
+
+
+def _steps(script: Script) -> tuple[tuple[int, ...], ...]:
+    if script.hex is not None:
+        return tuple(tuple(_chunks(bytes.fromhex(piece))) for piece in script.hex)
+    if script.pieces is not None:
+        return tuple(tuple(_chunks(piece.encode())) for piece in script.pieces)
+    tokens = tokens_of(_FILLER if script.text is None else script.text)
+    if script.tokens is not None and tokens:
+        tokens = (tokens * (script.tokens // len(tokens) + 1))[: script.tokens]
+    return _one_by_one(tokens)
+
+
+def _one_by_one(tokens: list[int]) -> tuple[tuple[int, ...], ...]:
+    return tuple((token,) for token in tokens if token != END_OF_TURN)
+
+
+def _chunks(raw: bytes) -> list[int]:
+    return [token_of(raw[start : start + MAX_TOKEN_BYTES]) for start in range(0, len(raw), MAX_TOKEN_BYTES)]
