@@ -144,6 +144,7 @@ class CoreStats(msgspec.Struct, frozen=True):
     embedded_texts: int = 0
     step_seconds_sum: float = 0.0
     forgotten_blocks: int = 0
+    leak_alarms: int = 0  # times the KV blocks did not add up
 
 
 class CoreReady(msgspec.Struct, frozen=True, tag="ready"):

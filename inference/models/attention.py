@@ -148,10 +148,12 @@ def ragged_attention(
 ) -> tuple[torch.Tensor, None]:
     """Causal attention of `query` (1, num_heads, num_tokens, head_dim) over the blocks; (1, num_tokens, heads, dim)."""
     if ragged is None:
-        raise AttentionNotUsable("this attention needs the metadata of a ragged batch; without it nothing is causal")
+        raise AttentionNotUsable(
+            "this attention needs the metadata of a ragged batch; without it nothing is causal"
+        )
     if attention_mask is not None or options.get("s_aux") is not None:
         raise AttentionNotUsable("attention masks and attention sinks are not supported")
-    layer = module.layer_idx
+    layer = int(module.layer_idx)  # type: ignore[arg-type]  # a plain number on every attention module
     scale = options.get("scaling") or query.shape[-1] ** -0.5
     window, softcap = options.get("sliding_window"), options.get("softcap")
     keys, values = ragged.tensors.keys[layer], ragged.tensors.values[layer]
@@ -172,17 +174,29 @@ def ragged_attention(
 
 
 def _attend_decode(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor, scale: float, softcap: float | None
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor,
+    scale: float,
+    softcap: float | None,
 ) -> torch.Tensor:
     """One query per sequence: (num_rows, kv_heads, group, dim) against (num_rows, kv_heads, length, dim)."""
     if softcap is None and query.dtype != torch.float32:
         # Half-precision matrix products are slow on CPUs without them; the fused kernel accumulates in fp32.
-        return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask[:, None], scale=scale)
+        return functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask[:, None], scale=scale
+        )
     return _attend_plain(query, key, value, mask[:, None], scale, softcap)
 
 
 def _attend_prefill(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor, scale: float, softcap: float | None
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor,
+    scale: float,
+    softcap: float | None,
 ) -> torch.Tensor:
     """Many queries of one sequence: (num_queries, kv_heads, group, dim) against (1, kv_heads, length, dim)."""
     num_queries, kv_heads, group, dim = query.shape
@@ -190,7 +204,9 @@ def _attend_prefill(
     if softcap is None:
         wide = (kv_heads, group, key.shape[2], dim)
         shared_key, shared_value = key[0][:, None].expand(wide), value[0][:, None].expand(wide)
-        result = functional.scaled_dot_product_attention(by_head, shared_key, shared_value, attn_mask=mask, scale=scale)
+        result = functional.scaled_dot_product_attention(
+            by_head, shared_key, shared_value, attn_mask=mask, scale=scale
+        )
         return result.permute(2, 0, 1, 3)
     flat = by_head.reshape(1, kv_heads, group * num_queries, dim)
     result = _attend_plain(flat, key, value, mask.repeat(1, group, 1)[:, None], scale, softcap)
@@ -198,7 +214,12 @@ def _attend_prefill(
 
 
 def _attend_plain(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor, scale: float, softcap: float | None
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor,
+    scale: float,
+    softcap: float | None,
 ) -> torch.Tensor:
     """Two matrix products with the softmax in fp32; the only form that can cap scores (Gemma 2)."""
     scores = torch.matmul(query.float() * scale, key.float().transpose(-1, -2))

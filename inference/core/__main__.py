@@ -1,0 +1,119 @@
+"""The core process: `python -m inference.core --fd N --model-folder DIR [--embed-folder DIR]`.
+
+Started by the front, which owns the other end of the socket N. Knows the process: threads, spin settings, dying with
+the front, exit codes. Everything about models and steps lies in `startup` and `loop`. Nothing that
+imports torch may be imported before the environment is set: OpenMP reads it once, when it is loaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import logging
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from inference import settings
+from inference.config import EngineConfig
+
+if TYPE_CHECKING:
+    from inference.core.pipe import FrontPipe
+    from inference.core.startup import Core
+
+EXIT_CONFIGURATION = 78  # EX_CONFIG: starting again does not help
+PR_SET_PDEATHSIG = 1
+# Measured with two busy neighbours on two cores: spinning briefly is best for whoever has the higher priority,
+# and ruinous for everybody else.
+SPIN_COUNT = "10000"
+
+log = logging.getLogger("inference.core")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m inference.core", description="The device side of the engine."
+    )
+    parser.add_argument("--fd", type=int, required=True, help="connected stream socket to the front")
+    parser.add_argument("--model-folder", type=Path, required=True)
+    parser.add_argument("--embed-folder", type=Path, default=None)
+    logging.basicConfig(level=logging.INFO, format="core: %(levelname)s %(message)s")
+    try:
+        settings.add_flags(parser, EngineConfig)
+        options = vars(parser.parse_args(arguments))
+        fd, model_folder, embed_folder = (
+            options.pop(name) for name in ("fd", "model_folder", "embed_folder")
+        )
+        config = settings.read(EngineConfig, **options)
+    except settings.SettingError as error:
+        return _fail(str(error))
+    die_with_parent()
+    os.environ.update(openmp_environment(config))
+    # Ctrl-C goes to the whole terminal group; the front decides when the core ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return _serve(config, socket.socket(fileno=fd), model_folder, embed_folder)
+
+
+def openmp_environment(config: EngineConfig) -> dict[str, str]:
+    """Threads, and how long an idle one spins: only a core that outranks its neighbours may spin."""
+    threads = {"OMP_NUM_THREADS": str(config.threads)} if config.threads else {}
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    outranks = config.front_nice > 0 or own < os.getpriority(os.PRIO_PROCESS, os.getppid())
+    waiting = {"GOMP_SPINCOUNT": SPIN_COUNT} if outranks else {"OMP_WAIT_POLICY": "PASSIVE"}
+    return threads | {name: value for name, value in waiting.items() if name not in os.environ}
+
+
+def die_with_parent() -> None:
+    """The kernel ends this process when the front ends, however it ends (Linux; elsewhere the closed pipe does)."""
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _serve(
+    config: EngineConfig, connection: socket.socket, model_folder: Path, embed_folder: Path | None
+) -> int:
+    import torch
+
+    from inference.core.messages import LoadProgress
+    from inference.core.pipe import FrontPipe, PipeClosed
+    from inference.core.startup import start_core
+    from inference.models.errors import ModelError
+
+    torch.set_num_threads(config.threads or len(os.sched_getaffinity(0)))
+    pipe = FrontPipe(connection)
+    try:
+        core = start_core(config, model_folder, embed_folder, say=lambda text: pipe.send(LoadProgress(text)))
+        pipe.send(core.ready)
+        _run(core, pipe, config)
+    except ModelError as error:
+        return _fail(str(error))
+    except PipeClosed as reason:
+        log.info("ending: %s", reason)
+        return 0
+
+
+def _run(core: Core, pipe: FrontPipe, config: EngineConfig) -> NoReturn:
+    """Turn the loop until the pipe closes. Busy: take what has arrived. Idle: block until something does."""
+    loop = core.loop
+    while True:
+        if loop.has_work:
+            commands = pipe.receive(timeout_s=0)
+        else:
+            loop.check_blocks()
+            commands = pipe.receive(timeout_s=None)
+            if config.max_wait_ms:
+                commands += pipe.receive_company(config.max_wait_ms / 1000, config.max_batch - len(commands))
+        pipe.send(loop.step(commands))
+
+
+def _fail(line: str) -> int:
+    print(f"core: {line}", file=sys.stderr, flush=True)
+    return EXIT_CONFIGURATION
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""The core's end of the pipe to the front.
+
+Knows frames, blocking and waiting for company; does not know what commands mean. A closed pipe is the order to end.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+
+from inference.core.messages import FRAME_HEADER, MAX_FRAME_BYTES, Command, FromCore, pack, unpack_inbox
+
+READ_BYTES = 1 << 20
+
+
+class PipeClosed(Exception):
+    """The front is gone, or what it sends is no longer a message."""
+
+
+class FrontPipe:
+    """Commands in, packs out, over a connected stream socket."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.setblocking(True)
+        self._connection = connection
+        self._unread = bytearray()
+
+    def send(self, message: FromCore) -> None:
+        try:
+            self._connection.sendall(pack(message))
+        except OSError as error:
+            raise PipeClosed(str(error)) from error
+
+    def receive(self, timeout_s: float | None) -> list[Command]:
+        """Every whole command that has arrived; waits up to `timeout_s` for news (0: not at all, None: for ever)."""
+        if self._wait(timeout_s):
+            self._read()
+        while self._wait(0):
+            self._read()
+        return self._parse()
+
+    def receive_company(self, window_s: float, num_wanted: int) -> list[Command]:
+        """What arrives within `window_s`, or until `num_wanted` commands have."""
+        commands: list[Command] = []
+        ends_at = time.monotonic() + window_s
+        while len(commands) < num_wanted and (left := ends_at - time.monotonic()) > 0:
+            commands += self.receive(timeout_s=left)
+        return commands
+
+    def _wait(self, timeout_s: float | None) -> bool:
+        return bool(select.select([self._connection], [], [], timeout_s)[0])
+
+    def _read(self) -> None:
+        try:
+            received = self._connection.recv(READ_BYTES)
+        except OSError as error:
+            raise PipeClosed(str(error)) from error
+        if not received:
+            raise PipeClosed("the front closed the pipe")
+        self._unread += received
+
+    def _parse(self) -> list[Command]:
+        commands: list[Command] = []
+        while len(self._unread) >= FRAME_HEADER.size:
+            (size,) = FRAME_HEADER.unpack_from(self._unread)
+            if size > MAX_FRAME_BYTES:
+                raise PipeClosed(f"a frame of {size} bytes is corruption")
+            end = FRAME_HEADER.size + size
+            if len(self._unread) < end:
+                break
+            commands += unpack_inbox(bytes(self._unread[FRAME_HEADER.size : end])).commands
+            del self._unread[:end]
+        return commands

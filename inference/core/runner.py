@@ -1,0 +1,133 @@
+"""One forward over a ragged batch.
+
+Turns the scheduler's chunks into tensors, runs the model once and gives the logits of the rows that need a next
+token. Owns the KV tensors. Knows nothing about sampling, queues or why a chunk was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Rows
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from inference.core.scheduler import Chunk
+from inference.core.sequence import Sequence
+from inference.models.attention import AttentionNotUsable, Group, KvTensors, RaggedBatch
+
+# A decode group is split where padding would more than double the keys that are read, and by this many blocks at least.
+MIN_SPLIT_BLOCKS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Logits:
+    """`rows[i]` (vocabulary) fp32 predicts the next token of `sequences[i]`."""
+
+    sequences: list[Sequence]
+    rows: torch.Tensor
+
+
+class Runner:
+    """A causal LM whose attention is `models.attention`, and its KV."""
+
+    def __init__(self, model: Any, tensors: KvTensors) -> None:
+        self.tensors = tensors
+        self._model = model
+        self._device = tensors.device
+
+    @torch.inference_mode()
+    def run(self, chunks: Rows[Chunk]) -> Logits:
+        """Write the KV of every chunk. Running the same chunks again is harmless: it writes the same slots."""
+        ordered = _decode_rows_first(chunks)
+        batch = self._batch(ordered)
+        ends = np.cumsum([chunk.num_tokens for chunk in ordered])
+        last_rows = [int(end) - 1 for chunk, end in zip(ordered, ends, strict=True) if chunk.is_last]
+        output = self._model(
+            input_ids=self._tensor(np.concatenate([_token_ids(chunk) for chunk in ordered]))[None],
+            position_ids=self._tensor(np.concatenate([_positions(chunk) for chunk in ordered]))[None],
+            cache=batch,
+            use_cache=True,
+            ragged=batch,
+            logits_to_keep=self._tensor(np.asarray(last_rows, dtype=np.int64)),
+        )
+        if batch.num_updates != self.tensors.shape.num_layers:
+            raise AttentionNotUsable(
+                f"{batch.num_updates} of {self.tensors.shape.num_layers} layers wrote their keys"
+            )
+        return Logits([chunk.sequence for chunk in ordered if chunk.is_last], output.logits[0].float())
+
+    def _batch(self, ordered: list[Chunk]) -> RaggedBatch:
+        groups = []
+        start = 0
+        for members in _grouped(ordered, self.tensors.shape.block_tokens):
+            groups.append(self._group(members, start))
+            start += sum(chunk.num_tokens for chunk in members)
+        slots = np.concatenate([self._slots(chunk) for chunk in ordered], axis=1)
+        return RaggedBatch(self.tensors, groups, self._tensor(slots.reshape(-1)))
+
+    def _group(self, members: list[Chunk], start: int) -> Group:
+        shape = self.tensors.shape
+        num_blocks = max(_num_blocks(chunk, shape.block_tokens) for chunk in members)
+        table = np.empty((len(members), 1, num_blocks), dtype=np.int64)
+        for row, chunk in zip(table, members, strict=True):
+            used = chunk.sequence.blocks[:num_blocks]
+            row[0, : len(used)] = used
+            row[0, len(used) :] = used[0]  # never looked at, but must hold finite numbers
+        gather = table * shape.kv_heads + np.arange(shape.kv_heads)[:, None]
+        return Group(
+            start=start,
+            num_rows=len(members),
+            num_queries=members[0].num_tokens,
+            num_blocks=num_blocks,
+            gather=self._tensor(gather.reshape(-1)),
+            positions=self._tensor(np.stack([_positions(chunk) for chunk in members])),
+        )
+
+    def _slots(self, chunk: Chunk) -> np.ndarray:
+        """(kv_heads, num_tokens): rows of `head_dim` numbers that the chunk's keys and values go to."""
+        shape = self.tensors.shape
+        positions = _positions(chunk)
+        blocks = np.asarray(chunk.sequence.blocks, dtype=np.int64)[positions // shape.block_tokens]
+        heads = blocks * shape.kv_heads + np.arange(shape.kv_heads)[:, None]
+        slots: np.ndarray = heads * shape.block_tokens + positions % shape.block_tokens
+        return slots
+
+    def _tensor(self, array: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(array).to(self._device)
+
+
+def _decode_rows_first(chunks: Rows[Chunk]) -> list[Chunk]:
+    """Single tokens by falling length, so that neighbours need like padding; then the longer chunks."""
+    singles = [chunk for chunk in chunks if chunk.num_tokens == 1]
+    singles.sort(key=lambda chunk: -chunk.sequence.num_computed)
+    return [*singles, *(chunk for chunk in chunks if chunk.num_tokens > 1)]
+
+
+def _grouped(ordered: list[Chunk], block_tokens: int) -> list[list[Chunk]]:
+    groups: list[list[Chunk]] = []
+    longest = 0
+    for chunk in ordered:
+        length = _num_blocks(chunk, block_tokens)
+        fits = groups and chunk.num_tokens == 1 and longest - length <= max(length, MIN_SPLIT_BLOCKS)
+        if fits:
+            groups[-1].append(chunk)
+        else:
+            groups.append([chunk])
+            longest = length
+    return groups
+
+
+def _num_blocks(chunk: Chunk, block_tokens: int) -> int:
+    return -(-(chunk.sequence.num_computed + chunk.num_tokens) // block_tokens)
+
+
+def _positions(chunk: Chunk) -> np.ndarray:
+    start = chunk.sequence.num_computed
+    return np.arange(start, start + chunk.num_tokens, dtype=np.int64)
+
+
+def _token_ids(chunk: Chunk) -> np.ndarray:
+    start = chunk.sequence.num_computed
+    return np.asarray(chunk.sequence.token_ids[start : start + chunk.num_tokens], dtype=np.int64)

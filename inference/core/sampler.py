@@ -1,0 +1,181 @@
+"""The next token of every row.
+
+Each row has its own settings and a batch may mix all of them. The random number of a row depends on (seed,
+position) only, so a seeded answer is the same in any company. Penalties, temperature, top_k, top_p, min_p are
+applied in the order that transformers' `generate()` applies them. Knows logits and token ids; no sequences.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from inference.core.messages import SamplingSpec
+
+# Below this a temperature means "take the best token".
+GREEDY_TEMPERATURE = 1e-5
+# Sorting a whole vocabulary costs more than a decode step; nearly every nucleus lies within so many candidates.
+NUM_CANDIDATES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row's settings and history: prompt and output so far."""
+
+    spec: SamplingSpec
+    token_ids: Sequence[int]
+    num_prompt: int
+
+    @property
+    def position(self) -> int:
+        """Of the token to sample."""
+        return len(self.token_ids)
+
+    @property
+    def is_greedy(self) -> bool:
+        return self.spec.temperature < GREEDY_TEMPERATURE
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """A token, or `error` where the row's numbers allow none."""
+
+    token: int = -1
+    logprob: float = 0.0
+    top: tuple[tuple[int, float], ...] = ()
+    error: str = ""
+
+
+def sample(logits: torch.Tensor, rows: Sequence[Row]) -> list[Sampled]:
+    """One result per row of `logits` (num_rows, vocabulary) fp32, which is left unchanged."""
+    best, tokens = logits.max(-1)  # NaN wins a maximum, so this finds broken rows too
+    is_sound = torch.isfinite(best).tolist()
+    penalised = [i for i, row in enumerate(rows) if is_sound[i] and _has_penalty(row.spec)]
+    adjusted = _penalise(logits, rows, penalised) if penalised else logits
+    if penalised:
+        tokens = adjusted.argmax(-1)
+    chosen: list[int] = tokens.tolist()
+    drawn = [i for i, row in enumerate(rows) if is_sound[i] and not row.is_greedy]
+    if drawn:
+        for i, token in zip(drawn, _draw(adjusted[drawn], [rows[i] for i in drawn]), strict=True):
+            chosen[i] = token
+    results = []
+    for i, row in enumerate(rows):
+        if not is_sound[i] or chosen[i] < 0:
+            results.append(Sampled(error="the model's output holds NaN or infinity"))
+        elif row.spec.logprobs >= 0:
+            results.append(_with_logprobs(logits[i], chosen[i], row.spec.logprobs))
+        else:
+            results.append(Sampled(chosen[i]))
+    return results
+
+
+def uniform(seed: int, position: int) -> float:
+    """A number in [0, 1) that depends on nothing else."""
+    payload = seed.to_bytes(16, "little", signed=True) + position.to_bytes(8, "little")
+    digest = hashlib.blake2b(payload, digest_size=8).digest()
+    return (int.from_bytes(digest, "little") >> 11) / (1 << 53)
+
+
+def _has_penalty(spec: SamplingSpec) -> bool:
+    return spec.repetition_penalty != 1.0 or spec.presence_penalty != 0.0 or spec.frequency_penalty != 0.0
+
+
+def _penalise(logits: torch.Tensor, rows: Sequence[Row], penalised: list[int]) -> torch.Tensor:
+    """Repetition looks at prompt and output, presence and frequency at the output only."""
+    adjusted = logits.clone()
+    for i in penalised:
+        spec, scores = rows[i].spec, adjusted[i]
+        seen = torch.tensor(rows[i].token_ids, dtype=torch.long, device=logits.device)
+        output = seen[rows[i].num_prompt :]
+        if spec.repetition_penalty != 1.0:
+            before = scores[seen]
+            scores[seen] = torch.where(
+                before > 0, before / spec.repetition_penalty, before * spec.repetition_penalty
+            )
+        scores[output] = scores[output] - spec.presence_penalty
+        scores.index_add_(0, output, torch.full_like(output, -spec.frequency_penalty, dtype=scores.dtype))
+    return adjusted
+
+
+def _draw(logits: torch.Tensor, rows: list[Row]) -> list[int]:
+    """One token per row by inverting its cumulative distribution at the row's random number; -1 where it has none."""
+    temperatures = _column([row.spec.temperature for row in rows], logits)
+    scaled = logits / temperatures
+    scaled = scaled - scaled.max(-1, keepdim=True).values
+    tokens = [-1] * len(rows)
+    whole = [i for i, row in enumerate(rows) if row.spec.top_k <= 0 and row.spec.top_p >= 1.0]
+    cut = [i for i in range(len(rows)) if i not in set(whole)]
+    if whole:
+        weights = scaled[whole].double().exp()
+        weights[weights < _column([rows[i].spec.min_p for i in whole], weights)] = 0
+        for i, rank in zip(whole, _invert(weights, [rows[i] for i in whole]), strict=True):
+            tokens[i] = rank
+    if cut:
+        for i, token in zip(cut, _draw_cut(scaled[cut], [rows[i] for i in cut]), strict=True):
+            tokens[i] = token
+    return tokens
+
+
+def _draw_cut(scaled: torch.Tensor, rows: list[Row]) -> list[int]:
+    """Rows with top_k or top_p, over their best candidates in falling order."""
+    vocabulary = scaled.shape[-1]
+    wanted = max([NUM_CANDIDATES, *(row.spec.top_k for row in rows)])
+    weights, candidates, is_enough = _nucleus(scaled, rows, min(wanted, vocabulary))
+    if not all(is_enough):
+        weights, candidates, _ = _nucleus(scaled, rows, vocabulary)
+    ranks = _invert(weights, rows)
+    return [-1 if rank < 0 else int(candidates[i, rank]) for i, rank in enumerate(ranks)]
+
+
+def _nucleus(
+    scaled: torch.Tensor, rows: list[Row], num: int
+) -> tuple[torch.Tensor, torch.Tensor, list[bool]]:
+    """Weights of the `num` best candidates with everything outside top_k, top_p and min_p set to 0.
+
+    Also says for each row whether the nucleus surely ended within the candidates.
+    """
+    values, candidates = scaled.topk(num, dim=-1)
+    weights = values.double().exp()
+    top_k = [row.spec.top_k if row.spec.top_k > 0 else scaled.shape[-1] for row in rows]
+    ranks = torch.arange(num, device=scaled.device)
+    weights[ranks >= _column(top_k, weights)] = 0
+    within_k = weights.sum(-1, keepdim=True)
+    totals = torch.where(
+        _column(top_k, weights) <= num, within_k, scaled.double().exp().sum(-1, keepdim=True)
+    )
+    before = (weights.cumsum(-1) - weights) / totals  # probability of everything better
+    top_p = _column([row.spec.top_p for row in rows], weights)
+    outside = before >= top_p
+    outside[:, 0] = False
+    is_enough = [k <= num or bool(out) for k, out in zip(top_k, outside[:, -1].tolist(), strict=True)]
+    weights[outside | (weights < _column([row.spec.min_p for row in rows], weights))] = 0
+    return weights, candidates, is_enough
+
+
+def _invert(weights: torch.Tensor, rows: list[Row]) -> list[int]:
+    """Index of each row's drawn weight; -1 where the weights are not usable. The best weight is 1, so some are."""
+    cumulative = weights.cumsum(-1)
+    totals = cumulative[:, -1:]
+    targets = _column([uniform(row.spec.seed, row.position) for row in rows], weights) * totals
+    drawn = torch.searchsorted(cumulative, targets, right=True).clamp_(max=weights.shape[-1] - 1)
+    return [
+        index if math.isfinite(total) and total > 0 else -1
+        for index, total in zip(drawn[:, 0].tolist(), totals[:, 0].tolist(), strict=True)
+    ]
+
+
+def _column(values: Sequence[float], like: torch.Tensor) -> torch.Tensor:
+    return torch.tensor(values, dtype=like.dtype, device=like.device)[:, None]
+
+
+def _with_logprobs(logits: torch.Tensor, token: int, num_top: int) -> Sampled:
+    """Log-probabilities of the model itself, before penalties and temperature."""
+    logprobs = logits.log_softmax(-1)
+    values, ids = logprobs.topk(min(num_top, len(logprobs)))
+    top = tuple(zip(ids.tolist(), values.tolist(), strict=True))
+    return Sampled(token, float(logprobs[token]), top)

@@ -1,0 +1,126 @@
+"""From two model folders to a warm core.
+
+Knows how parts are sized and joined, and what is run once before the core calls itself ready. Does not know the
+process around it (`__main__`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from inference.config import EngineConfig
+from inference.core.kv_cache import BlockActions, KvCache
+from inference.core.lane import EmbeddingLane
+from inference.core.loop import CoreLoop, CoreParts
+from inference.core.messages import Admit, Command, CoreReady, EmbedTexts, SamplingSpec
+from inference.core.prefix import PrefixCache
+from inference.core.runner import Runner
+from inference.core.scheduler import Limits, Scheduler
+from inference.models import attention
+from inference.models.attention import KvShape, KvTensors
+from inference.models.embedder import Embedder, load_embedder
+from inference.models.errors import ModelNotUsable
+from inference.models.loader import LoadedModel, load_causal_lm
+from inference.models.precision import dtype_name
+
+MIN_CONTEXT = 64  # a pool that can't hold even this much serves nobody
+WARM_UP_PROMPT_TOKENS = 24
+WARM_UP_OUTPUT_TOKENS = 4
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """A loop and what it tells the front about itself."""
+
+    loop: CoreLoop
+    ready: CoreReady
+
+
+def start_core(config: EngineConfig, model_folder: Path, embed_folder: Path | None, say: Say) -> Core:
+    """Load, join and warm everything. Raises ModelNotUsable with one line that people can act on."""
+    attention.register()
+    say(f"loading {model_folder.name}")
+    model = load_causal_lm(model_folder, config.dtype, config.device, attention.ATTENTION_NAME)
+    embedder = None
+    if embed_folder is not None:
+        say(f"loading {embed_folder.name}")
+        embedder = load_embedder(embed_folder, device=config.device)
+    core = assemble(config, model, embedder)
+    say("warming up")
+    warm_up(core.loop, has_embedder=embedder is not None)
+    return core
+
+
+def assemble(
+    config: EngineConfig,
+    model: LoadedModel,
+    embedder: Embedder | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Core:
+    """Join the parts around a loaded model. Nothing has run yet."""
+    shape = KvShape(model.num_layers, model.num_kv_heads, model.head_dim, config.block_tokens, model.dtype)
+    num_blocks = config.kv_memory_mb * 1024 * 1024 // shape.bytes_per_block
+    max_context = min(
+        config.max_context or model.max_context, model.max_context, num_blocks * config.block_tokens
+    )
+    if max_context < MIN_CONTEXT:
+        raise ModelNotUsable(
+            f"ENGINE_KV_MEMORY_MB={config.kv_memory_mb} holds {num_blocks} blocks of {config.block_tokens} tokens "
+            f"at {shape.bytes_per_token} bytes per token: too few for any answer"
+        )
+    tensors = KvTensors(shape, num_blocks, torch.device(model.device))
+    prefix = PrefixCache(model.fingerprint.encode(), config.block_tokens)
+    kv = KvCache(num_blocks, prefix, BlockActions(copy=tensors.copy_block, wipe=tensors.wipe_block))
+    encode = embedder.embed_ids if embedder else None
+    parts = CoreParts(
+        runner=Runner(model.model, tensors),
+        kv=kv,
+        scheduler=Scheduler(kv, Limits(config.max_batch, config.step_tokens)),
+        lane=EmbeddingLane(encode, embedder.dim if embedder else 0, config.embed_batch),
+        max_context=max_context,
+        vocab_size=model.vocab_size,
+        block_bytes=shape.bytes_per_block,
+        clock=clock,
+    )
+    ready = CoreReady(
+        revision=model.fingerprint,
+        max_context=max_context,
+        dtype=dtype_name(model.dtype),
+        device=model.device,
+        kv_bytes_per_token=shape.bytes_per_token,
+        block_tokens=config.block_tokens,
+        blocks_total=num_blocks,
+        embedder=embedder.tag if embedder else "",
+        embedding_dim=embedder.dim if embedder else 0,
+    )
+    return Core(CoreLoop(parts), ready)
+
+
+def warm_up(loop: CoreLoop, has_embedder: bool) -> None:
+    """One short answer and one vector through the whole path, so that a model that can't run fails here.
+
+    Leaves nothing behind: the blocks are forgotten and the counters start again.
+    """
+    vocabulary = list(range(WARM_UP_PROMPT_TOKENS))
+    sampling = SamplingSpec(temperature=1.0, top_p=0.9, seed=1)
+    request = Admit(
+        "warm-up", vocabulary, sampling, WARM_UP_OUTPUT_TOKENS, [], salt=b"", conversation=b"warm-up"
+    )
+    commands: list[Command] = [request]
+    if has_embedder:
+        commands.append(EmbedTexts("warm-up", [vocabulary]))
+    packs = [loop.step(commands)]
+    while loop.has_work:
+        packs.append(loop.step())
+    errors = [end.error for pack in packs for end in pack.finished if end.error]
+    errors += [answer.error for pack in packs for answer in pack.embedded if answer.error]
+    if errors:
+        raise ModelNotUsable(f"the model does not run here: {errors[0]}")
+    loop.reset()
