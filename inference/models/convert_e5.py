@@ -10,6 +10,7 @@ import json
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 _MAGIC = b"E5S1"
 _FLOAT32, _Q4_0 = 0, 1
-_Q4_BLOCK = np.dtype([("scale", "<f2"), ("nibbles", "u1", 16)])  # 32 weights: low nibbles first, then high ones
+_Q4_BLOCK = np.dtype(
+    [("scale", "<f2"), ("nibbles", "u1", 16)]
+)  # 32 weights: low nibbles first, then high ones
 
 _TOP_NAMES = {
     "emb.word": "embeddings.word_embeddings.weight",
@@ -118,7 +121,7 @@ def _read_vocabulary(cursor: _Cursor) -> Vocabulary:
     starts = cursor.take_array("<u4", count + 1)
     scores = cursor.take_array("<f4", count)
     text = cursor.take_bytes(num_bytes)
-    names = [text[start:end].decode() for start, end in zip(starts[:-1], starts[1:], strict=True)]
+    names = [text[start:end].decode() for start, end in pairwise(starts)]
     return Vocabulary(list(zip(names, scores.tolist(), strict=True)), bos, eos, pad, unk)
 
 
@@ -197,12 +200,17 @@ def _tokenizer(vocabulary: Vocabulary, max_length: int) -> Tokenizer:
     one_space = normalizers.Replace(Regex(" {2,}"), " ")
     tokenizer.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), one_space])
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always", split=True)
-    special = {index: vocabulary.pieces[index][0] for index in (vocabulary.bos, vocabulary.pad, vocabulary.eos, vocabulary.unk)}
+    special = {
+        index: vocabulary.pieces[index][0]
+        for index in (vocabulary.bos, vocabulary.pad, vocabulary.eos, vocabulary.unk)
+    }
     bos, eos = special[vocabulary.bos], special[vocabulary.eos]
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{bos} $A {eos}", special_tokens=[(bos, vocabulary.bos), (eos, vocabulary.eos)]
     )
-    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in special.values()])
+    tokenizer.add_special_tokens(
+        [AddedToken(token, special=True, normalized=False) for token in special.values()]
+    )
     tokenizer.enable_truncation(max_length)
     return tokenizer
 

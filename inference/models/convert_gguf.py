@@ -72,7 +72,9 @@ def convert_gguf(source: Path, folder: Path) -> None:
     _write_weights(reader, family, config, folder)
     _write_json(folder / "config.json", config)
     eos = config["eos_token_id"]
-    _write_json(folder / "generation_config.json", {"eos_token_id": eos, "bos_token_id": config["bos_token_id"]})
+    _write_json(
+        folder / "generation_config.json", {"eos_token_id": eos, "bos_token_id": config["bos_token_id"]}
+    )
     tokenizer_from_gguf(source, fields).save(str(folder / "tokenizer.json"))
     _write_json(folder / "tokenizer_config.json", _tokenizer_config(fields, config))
 
@@ -81,10 +83,14 @@ def _family(source: Path, fields: dict[str, Any]) -> Family:
     architecture = fields.get("general.architecture")
     if architecture not in _FAMILIES:
         known = ", ".join(_FAMILIES)
-        raise ModelNotUsable(f"{source}: GGUF architecture {architecture!r} is not converted (only {known}); use a safetensors folder")
+        raise ModelNotUsable(
+            f"{source}: GGUF architecture {architecture!r} is not converted (only {known}); use a safetensors folder"
+        )
     scaling = fields.get(f"{architecture}.rope.scaling.type", "none")
     if scaling != "none" or f"{architecture}.expert_count" in fields:
-        raise ModelNotUsable(f"{source}: scaled positions and experts are not converted from GGUF; use a safetensors folder")
+        raise ModelNotUsable(
+            f"{source}: scaled positions and experts are not converted from GGUF; use a safetensors folder"
+        )
     return _FAMILIES[architecture]
 
 
@@ -165,7 +171,12 @@ def _tokenizer_config(fields: dict[str, Any], config: dict[str, Any]) -> dict[st
         "model_max_length": config["max_position_embeddings"],
         "clean_up_tokenization_spaces": False,
     }
-    for role, id_field in (("bos_token", "bos"), ("eos_token", "eos"), ("unk_token", "unknown"), ("pad_token", "padding")):
+    for role, id_field in (
+        ("bos_token", "bos"),
+        ("eos_token", "eos"),
+        ("unk_token", "unknown"),
+        ("pad_token", "padding"),
+    ):
         token_id = fields.get(f"tokenizer.ggml.{id_field}_token_id")
         if token_id is not None:
             result[role] = tokens[token_id]

@@ -19,7 +19,7 @@ from torch import nn
 
 from inference.models.errors import ModelNotUsable
 from inference.models.fingerprint import fingerprint
-from inference.models.loader import refuse_incomplete
+from inference.models.loader import first_line, refuse_incomplete
 from inference.models.precision import choose_device, choose_dtype
 
 if TYPE_CHECKING:
@@ -52,7 +52,9 @@ class Embedder:
         if not lengths:
             return np.empty((0, self.dim), dtype=np.float32)
         if min(lengths) == 0 or max(lengths) > self.max_tokens:
-            raise ValueError(f"a text has {min(lengths)} to {max(lengths)} tokens, allowed are 1 to {self.max_tokens}")
+            raise ValueError(
+                f"a text has {min(lengths)} to {max(lengths)} tokens, allowed are 1 to {self.max_tokens}"
+            )
         ids = torch.zeros((len(texts), max(lengths)), dtype=torch.long)
         mask = torch.zeros_like(ids)
         for row, text in enumerate(texts):
@@ -64,7 +66,8 @@ class Embedder:
 
     def _states(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         embeddings = self.model.get_input_embeddings()(ids).to(self.dtype)
-        return self.model(inputs_embeds=embeddings, attention_mask=mask).last_hidden_state
+        states: torch.Tensor = self.model(inputs_embeds=embeddings, attention_mask=mask).last_hidden_state
+        return states
 
 
 def load_embedder(folder: Path, dtype: str = "auto", device: str = "auto") -> Embedder:
@@ -72,9 +75,9 @@ def load_embedder(folder: Path, dtype: str = "auto", device: str = "auto") -> Em
     device = choose_device(device)
     torch_dtype = choose_dtype(dtype, device)
     pooling, prefix = _pooling(folder), _prefix(folder)
-    model = _load(folder, torch_dtype).to(device)
+    model: Any = _load(folder, torch_dtype)
     return Embedder(
-        model=model,
+        model=model.to(device),
         dtype=torch_dtype,
         device=device,
         name=folder.name,
@@ -95,8 +98,11 @@ def _load(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
     logging.disable_progress_bar()
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()  # else it warns of the missing pooler, which nobody uses
+    model: Any
+    report: dict[str, Any]
+    load: Any = AutoModel.from_pretrained  # what it returns depends on an argument
     try:
-        model, report = AutoModel.from_pretrained(
+        model, report = load(
             folder,
             dtype="auto",
             use_safetensors=True,
@@ -105,7 +111,7 @@ def _load(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
             output_loading_info=True,
         )
     except (OSError, ValueError) as error:
-        raise ModelNotUsable(f"{folder}: {str(error).strip().partition(chr(10))[0]}") from error
+        raise ModelNotUsable(f"{folder}: {first_line(error)}") from error
     finally:
         logging.set_verbosity(verbosity)
     refuse_incomplete(folder, report, optional_prefix="pooler.")
@@ -113,7 +119,8 @@ def _load(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
     table, words.weight = words.weight, nn.Parameter(torch.empty(0), requires_grad=False)
     model.to(dtype)
     words.weight = table
-    return model.eval().requires_grad_(False)
+    ready: PreTrainedModel = model.eval().requires_grad_(False)
+    return ready
 
 
 def _pool(states: torch.Tensor, mask: torch.Tensor, pooling: str) -> torch.Tensor:
@@ -151,9 +158,11 @@ def _prefix(folder: Path) -> str:
 
 
 def _max_tokens(folder: Path, model: PreTrainedModel) -> int:
-    limits = [MAX_TOKENS, model.config.max_position_embeddings]
+    limits: list[int] = [MAX_TOKENS, model.config.max_position_embeddings]
     if "roberta" in model.config.model_type:
-        limits.append(model.config.max_position_embeddings - model.config.pad_token_id - 1)  # positions start there
+        limits.append(
+            model.config.max_position_embeddings - model.config.pad_token_id - 1
+        )  # positions start there
     fields = _read_json(folder / "sentence_bert_config.json") or {}
     if fields.get("max_seq_length"):
         limits.append(fields["max_seq_length"])

@@ -1,8 +1,8 @@
 """Errors of finding, converting and loading a model; `exit_code` is what a program that meets one ends with.
 
-    ModelError
-    ├── ModelNotUsable     model_not_usable     a setting names something that cannot be served; starting again won't help
-    └── ModelDownload      model_download       the network or the registry failed; the same command may work later
+ModelError
+├── ModelNotUsable     model_not_usable     a setting names something that cannot be served; starting again won't help
+└── ModelDownload      model_download       the network or the registry failed; the same command may work later
 """
 
 from __future__ import annotations

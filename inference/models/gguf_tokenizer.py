@@ -16,7 +16,8 @@ from inference.models.errors import ModelNotUsable
 _CONTROL, _USER_DEFINED = 3, 4  # token types of the GGUF format
 
 _QWEN_SPLIT = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 
 
@@ -44,7 +45,9 @@ def tokenizer_from_gguf(source: Path, fields: dict[str, Any]) -> Tokenizer:
     """A tokenizer with the file's vocabulary, merges, splitting rule and special tokens."""
     kind, splitter = fields.get("tokenizer.ggml.model"), fields.get("tokenizer.ggml.pre")
     if kind != "gpt2" or splitter not in _SPLITTERS:
-        raise ModelNotUsable(f"{source}: the tokenizer {kind!r} / {splitter!r} is not converted; use a safetensors folder")
+        raise ModelNotUsable(
+            f"{source}: the tokenizer {kind!r} / {splitter!r} is not converted; use a safetensors folder"
+        )
     tokens: list[str] = fields["tokenizer.ggml.tokens"]
     vocab = {token: token_id for token_id, token in enumerate(tokens)}
     merges = [tuple(merge.split(" ", 1)) for merge in fields["tokenizer.ggml.merges"]]
@@ -54,6 +57,10 @@ def tokenizer_from_gguf(source: Path, fields: dict[str, Any]) -> Tokenizer:
     tokenizer.pre_tokenizer = _SPLITTERS[splitter]()
     tokenizer.decoder = decoders.ByteLevel()
     added = list(zip(tokens, fields["tokenizer.ggml.token_type"], strict=True))
-    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token, kind in added if kind == _CONTROL])
-    tokenizer.add_tokens([AddedToken(token, normalized=False) for token, kind in added if kind == _USER_DEFINED])
+    tokenizer.add_special_tokens(
+        [AddedToken(token, special=True, normalized=False) for token, kind in added if kind == _CONTROL]
+    )
+    tokenizer.add_tokens(
+        [AddedToken(token, normalized=False) for token, kind in added if kind == _USER_DEFINED]
+    )
     return tokenizer

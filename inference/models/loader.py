@@ -2,6 +2,11 @@
 
 Knows transformers' loading and which kinds of models the engine cannot serve. Does not know how a model is found
 (`resolve`) nor how it is run. Code from model folders is never executed; weights are safetensors only.
+
+Measured with SmolLM2-135M on one thread of a two-core machine without native bf16 (AVX2), busy neighbours: a
+decode step at context 128 takes 84 ms in fp32 and 58 ms in bf16 at batch 1, but 162 and 395 ms at batch 8. An
+engine that batches is better off with fp32 there, so `auto` asks the processor. A cold start is 2.2 s for torch,
+2.5 s for what transformers imports around a model, and 0.5 s for the weights.
 """
 
 from __future__ import annotations
@@ -64,9 +69,9 @@ def load_causal_lm(
     torch_dtype = choose_dtype(dtype, device)
     config = _read_config(folder)
     _refuse_unservable(folder, config)
-    model = _load(folder, torch_dtype, attn_implementation).to(device)
+    model: Any = _load(folder, torch_dtype, attn_implementation)
     return LoadedModel(
-        model=model,
+        model=model.to(device),
         config=config,
         folder=folder,
         dtype=torch_dtype,
@@ -86,16 +91,21 @@ def _read_config(folder: Path) -> PreTrainedConfig:
     from transformers import AutoConfig
 
     try:
-        return AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        config: PreTrainedConfig = AutoConfig.from_pretrained(
+            folder, trust_remote_code=False, local_files_only=True
+        )
     except (OSError, ValueError) as error:
-        raise ModelNotUsable(f"{folder}: {_first_line(error)}") from error
+        raise ModelNotUsable(f"{folder}: {first_line(error)}") from error
+    return config
 
 
 def _refuse_unservable(folder: Path, config: PreTrainedConfig) -> None:
     """Raises ModelNotUsable for every kind whose state is not a plain list of K and V per token."""
     reason = _reason_against(config)
     if reason is not None:
-        raise ModelNotUsable(f"{folder}: {config.model_type} models {reason}; serve a text-only attention model")
+        raise ModelNotUsable(
+            f"{folder}: {config.model_type} models {reason}; serve a text-only attention model"
+        )
 
 
 def _reason_against(config: PreTrainedConfig) -> str | None:
@@ -121,8 +131,11 @@ def _load(folder: Path, dtype: torch.dtype, attn_implementation: str) -> PreTrai
     from transformers.utils import logging
 
     logging.disable_progress_bar()
+    model: Any
+    report: dict[str, Any]
+    load: Any = AutoModelForCausalLM.from_pretrained  # what it returns depends on an argument
     try:
-        model, report = AutoModelForCausalLM.from_pretrained(
+        model, report = load(
             folder,
             dtype=dtype,
             attn_implementation=attn_implementation,
@@ -132,9 +145,10 @@ def _load(folder: Path, dtype: torch.dtype, attn_implementation: str) -> PreTrai
             output_loading_info=True,
         )
     except (OSError, ValueError) as error:
-        raise ModelNotUsable(f"{folder}: {_first_line(error)}") from error
+        raise ModelNotUsable(f"{folder}: {first_line(error)}") from error
     refuse_incomplete(folder, report)
-    return model.eval().requires_grad_(False)
+    ready: PreTrainedModel = model.eval().requires_grad_(False)
+    return ready
 
 
 def refuse_incomplete(folder: Path, report: dict[str, Any], optional_prefix: str | None = None) -> None:
@@ -147,10 +161,11 @@ def refuse_incomplete(folder: Path, report: dict[str, Any], optional_prefix: str
 
 
 def _max_context(config: PreTrainedConfig) -> int:
+    limits: list[int] = [config.max_position_embeddings]
     rope = getattr(config, "rope_parameters", None) or {}
-    if rope.get("rope_type") in _SWITCHING_ROPE:
-        return min(config.max_position_embeddings, rope.get("original_max_position_embeddings") or 10**9)
-    return config.max_position_embeddings
+    if rope.get("rope_type") in _SWITCHING_ROPE and rope.get("original_max_position_embeddings"):
+        limits.append(rope["original_max_position_embeddings"])
+    return min(limits)
 
 
 def _eos_ids(model: PreTrainedModel) -> frozenset[int]:
@@ -170,5 +185,6 @@ def _sliding_windows(config: PreTrainedConfig) -> tuple[int | None, ...]:
     return tuple(window if kind == "sliding_attention" else None for kind in layer_types)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What a foreign error says, short enough for a log line."""
     return str(error).strip().partition("\n")[0]

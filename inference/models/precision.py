@@ -37,5 +37,7 @@ def _cpu_computes_bf16(cpu_description: Path = Path("/proc/cpuinfo")) -> bool:
     if not cpu_description.is_file():
         return False
     lines = cpu_description.read_text(encoding="utf-8").splitlines()
-    flags = next((line.partition(":")[2].split() for line in lines if line.startswith(("flags", "Features"))), [])
+    flags = next(
+        (line.partition(":")[2].split() for line in lines if line.startswith(("flags", "Features"))), []
+    )
     return not _NATIVE_BF16_FLAGS.isdisjoint(flags)

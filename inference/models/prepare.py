@@ -20,7 +20,9 @@ from inference.models.resolve import Say, resolve
 def main(arguments: list[str] | None = None) -> int:
     """Prints one line for each long step and each finished folder; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m inference.models.prepare", description=main.__doc__)
-    parser.add_argument("--verify", action="store_true", help="read every byte of the folders and compare checksums")
+    parser.add_argument(
+        "--verify", action="store_true", help="read every byte of the folders and compare checksums"
+    )
     options = parser.parse_args(arguments)
     try:
         _prepare(settings.read(EngineConfig), verifies=options.verify)

@@ -38,7 +38,9 @@ def resolve(spec: str, data_dir: Path | str, say: Say = lambda line: None) -> Pa
         return _from_gguf(path, models, say)
     if _HUB_ID.fullmatch(spec):
         return _from_hub(spec, models, say)
-    raise ModelNotUsable(f"{spec!r} is no model: there is no such folder, and it is no package:NAME, GGUF file or hub id")
+    raise ModelNotUsable(
+        f"{spec!r} is no model: there is no such folder, and it is no package:NAME, GGUF file or hub id"
+    )
 
 
 def _from_package(package: str, models: Path, say: Say) -> Path:
@@ -126,7 +128,9 @@ def _download(repo_id: str, target: Path) -> None:
         raise ModelNotUsable(f"{repo_id} is neither a folder here nor a model of the hub") from None
     except Exception as error:  # the hub client raises errors of several network libraries
         first_line = str(error).partition("\n")[0]
-        raise ModelDownload(f"{repo_id} is no folder here and the model hub cannot be reached: {first_line}") from error
+        raise ModelDownload(
+            f"{repo_id} is no folder here and the model hub cannot be reached: {first_line}"
+        ) from error
     shutil.rmtree(target / ".cache", ignore_errors=True)  # the client's notes for going on after a break
     if not (target / "config.json").is_file():
         raise ModelNotUsable(f"{repo_id} of the hub has no config.json")

@@ -53,7 +53,9 @@ def read_manifest(folder: Path) -> Manifest | None:
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:
-        raise ModelNotUsable(f"{folder / MANIFEST_NAME} is damaged ({error}); delete the folder {folder}") from None
+        raise ModelNotUsable(
+            f"{folder / MANIFEST_NAME} is damaged ({error}); delete the folder {folder}"
+        ) from None
 
 
 def is_ready(folder: Path, source: str) -> bool:
@@ -133,7 +135,9 @@ def _write_manifest(folder: Path, source: str) -> None:
     files = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         _sync(path)
-        files[path.relative_to(folder).as_posix()] = FileEntry(size_bytes=path.stat().st_size, sha256=sha256_file(path))
+        files[path.relative_to(folder).as_posix()] = FileEntry(
+            size_bytes=path.stat().st_size, sha256=sha256_file(path)
+        )
     write_text(folder / MANIFEST_NAME, json.dumps(asdict(Manifest(source, files)), indent=2))
 
 

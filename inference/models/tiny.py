@@ -77,7 +77,9 @@ def write_tiny_model(folder: Path | str, family: str = "llama", seed: int = 0, *
     fields = _FAMILY_SHAPES[family] | ids | {"vocab_size": tokenizer.get_vocab_size()} | shape
     config = AutoConfig.for_model(family, **fields)
     folder = _write_model(folder, config, AutoModelForCausalLM, seed)
-    _write_tokenizer(folder, tokenizer, chat_template=CHATML_TEMPLATE, max_length=config.max_position_embeddings)
+    _write_tokenizer(
+        folder, tokenizer, chat_template=CHATML_TEMPLATE, max_length=config.max_position_embeddings
+    )
     return folder
 
 
@@ -172,4 +174,4 @@ def _write_tokenizer(folder: Path, tokenizer: Tokenizer, chat_template: str | No
 
 
 if __name__ == "__main__":
-    print(write_tiny_model(*sys.argv[1:3]))
+    print(write_tiny_model(sys.argv[1], family=sys.argv[2] if len(sys.argv) > 2 else "llama"))
