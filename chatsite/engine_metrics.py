@@ -45,10 +45,14 @@ class EngineMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         stats = self._stats
-        yield GaugeMetricFamily("rill_engine_up", "1 when the engine answered.", value=float(stats is not None))
+        yield GaugeMetricFamily(
+            "rill_engine_up", "1 when the engine answered.", value=float(stats is not None)
+        )
         if stats is None:
             return
-        yield GaugeMetricFamily("rill_engine_ready", "1 when the engine makes tokens.", value=float(stats.is_ready))
+        yield GaugeMetricFamily(
+            "rill_engine_ready", "1 when the engine makes tokens.", value=float(stats.is_ready)
+        )
         for field, (name, text) in GAUGES.items():
             yield GaugeMetricFamily(name, text, value=float(getattr(stats, field)))
         for field, (name, text) in COUNTERS.items():
@@ -57,7 +61,9 @@ class EngineMetrics(Collector):
         for state, field in BLOCK_STATES.items():
             blocks.add_metric((state,), float(getattr(stats, field)))
         yield blocks
-        reused = CounterMetricFamily("rill_reused_tokens", "Prompt tokens whose KV was reused, by kind.", labels=("kind",))
+        reused = CounterMetricFamily(
+            "rill_reused_tokens", "Prompt tokens whose KV was reused, by kind.", labels=("kind",)
+        )
         for kind, field in REUSE_KINDS.items():
             reused.add_metric((kind,), float(getattr(stats, field)))
         yield reused

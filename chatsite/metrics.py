@@ -26,18 +26,26 @@ registry = CollectorRegistry()
 ProcessCollector(registry=registry)
 
 _replies = Counter(
-    "rill_replies", "Answers that ended, by door, final state and origin.", ("door", "state", "origin"), registry=registry
+    "rill_replies",
+    "Answers that ended, by door, final state and origin.",
+    ("door", "state", "origin"),
+    registry=registry,
 )
 _ttft = Histogram(
     "rill_ttft_seconds", "From acceptance to the first text.", ("origin",), buckets=SECONDS, registry=registry
 )
 _tpot = Histogram(
-    "rill_tpot_seconds", "Decode time per token after the first.", buckets=SECONDS_PER_TOKEN, registry=registry
+    "rill_tpot_seconds",
+    "Decode time per token after the first.",
+    buckets=SECONDS_PER_TOKEN,
+    registry=registry,
 )
 _queue = Histogram("rill_queue_seconds", "Time in the engine's queue.", buckets=SECONDS, registry=registry)
 _generated = Counter("rill_reply_generated_tokens", "Tokens the model made for answers.", registry=registry)
 _reused = Counter("rill_reply_reused_tokens", "Prompt tokens whose KV was reused.", registry=registry)
-_lookups = Counter("rill_cache_lookups", "Semantic cache look-ups by outcome.", ("outcome",), registry=registry)
+_lookups = Counter(
+    "rill_cache_lookups", "Semantic cache look-ups by outcome.", ("outcome",), registry=registry
+)
 _refusals = Counter("rill_refusals", "Requests that were refused, by code.", ("code",), registry=registry)
 live_replies = Gauge("rill_live_replies", "Answers this process is making.", registry=registry)
 open_sockets = Gauge("rill_open_sockets", "Open WebSockets.", registry=registry)

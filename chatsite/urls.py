@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
+
+from chatsite.api import api
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("", include("chatsite.accounts.urls")),
+    path("", include("chatsite.health")),
+    path("", include("chatsite.v1.urls")),
+    path("api/", api.urls),
     path("admin/", admin.site.urls),
 ]

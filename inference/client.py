@@ -50,10 +50,11 @@ Reply = TypeVar("Reply")
 
 @dataclass(frozen=True, slots=True)
 class EmbedResult:
-    """One L2-normalised float32 vector per text, and the tag of the embedder that made them."""
+    """One L2-normalised float32 vector per text, the tag of the embedder that made them, and what they cost."""
 
     vectors: list[array[float]]
     embedder: str
+    num_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,8 @@ class EngineClient:
     async def embed(self, texts: Sequence[str]) -> EmbedResult:
         message = pb.EmbedRequest(texts=texts)
         reply = await self._call(self._stub().Embed, message, self._embed_timeout_s)
-        return EmbedResult([_floats(vector.values) for vector in reply.vectors], reply.embedder)
+        num_tokens = sum(vector.num_tokens for vector in reply.vectors)
+        return EmbedResult([_floats(vector.values) for vector in reply.vectors], reply.embedder, num_tokens)
 
     async def verify(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
         """One score per pair, 1 = same meaning. Raises NotSupported where no verifier is loaded."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.db.models import Q
 from django.utils import timezone
@@ -18,21 +19,22 @@ from django.utils import timezone
 from chatsite.accounts.callers import caller_of_key, is_welcome
 from chatsite.accounts.models import ApiKey, User
 from chatsite.chat.turn import Caller
+from chatsite.errors import SiteError
 
 MARK = "rill_"
 PREFIX_CHARS = len(MARK) + 8
 KEY_CHARS = len(MARK) + 43  # 32 bytes in unpadded base64
+ANY_SCOPE = tuple(ApiKey.Scope.values)
 # The stamp is for people who tidy up; a write per request would make it the busiest row of the database.
 STAMP_EVERY = timedelta(minutes=1)
 
 
-class KeyRefused(Exception):
-    """The header names no usable key. `code` is stable; `status` is 401, or 403 for a key without the scope."""
+class KeyRefused(SiteError):
+    """The header names no usable key: 401, or 403 for a key without the scope."""
 
     def __init__(self, code: str, message: str, status: int = 401) -> None:
         super().__init__(message)
         self.code = code
-        self.message = message
         self.status = status
 
 
@@ -56,8 +58,8 @@ def create_key(
     return key, secret
 
 
-def authenticate(header: str | None, scope: str) -> Caller:
-    """The caller whose key the Authorization header carries. Raises KeyRefused."""
+def authenticate(header: str | None, scopes: Collection[str]) -> Caller:
+    """The caller whose key the Authorization header carries; the key must have one of `scopes`. Raises KeyRefused."""
     key = _find(_secret_in(header))
     now = timezone.now()
     if key.revoked_at is not None:
@@ -66,15 +68,15 @@ def authenticate(header: str | None, scope: str) -> Caller:
         raise KeyRefused("key_expired", "This API key has expired.")
     if not is_welcome(key.user):
         raise KeyRefused("account_disabled", "The account of this API key is switched off.")
-    if scope not in key.scopes:
-        raise KeyRefused("missing_scope", f"This API key lacks the scope '{scope}'.", status=403)
+    if not set(scopes) & set(key.scopes):
+        raise KeyRefused("missing_scope", f"This API key lacks the scope: {' or '.join(scopes)}.", status=403)
     _stamp(key, now)
     return caller_of_key(key)
 
 
-def revoke(user: User, key_id: object) -> bool:
+def revoke(user_id: int, key_id: UUID) -> bool:
     """True when the key is the user's; it stops working at once."""
-    mine = ApiKey.objects.filter(pk=key_id, user=user)
+    mine = ApiKey.objects.filter(pk=key_id, user_id=user_id)
     mine.filter(revoked_at__isnull=True).update(revoked_at=timezone.now())
     return mine.exists()
 
@@ -84,7 +86,12 @@ def _secret_in(header: str | None) -> str:
         raise KeyRefused("missing_api_key", "No API key given: send 'Authorization: Bearer KEY'.")
     kind, _, secret = header.strip().partition(" ")
     secret = secret.strip()
-    if kind.lower() != "bearer" or len(secret) != KEY_CHARS or not secret.isascii() or not secret.startswith(MARK):
+    if (
+        kind.lower() != "bearer"
+        or len(secret) != KEY_CHARS
+        or not secret.isascii()
+        or not secret.startswith(MARK)
+    ):
         raise KeyRefused("invalid_api_key", "The API key is not valid.")
     return secret
 

@@ -34,7 +34,9 @@ class Tenant(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["is_default"], condition=Q(is_default=True), name="one_default_tenant"),
+            models.UniqueConstraint(
+                fields=["is_default"], condition=Q(is_default=True), name="one_default_tenant"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -46,10 +48,21 @@ class PeopleManager(UserManager["User"]):
 
     use_in_migrations = False
 
-    def _create_user(self, username: str, email: str | None, password: str | None, **fields: Any) -> User:
-        if "tenant" not in fields and "tenant_id" not in fields:
-            fields["tenant"] = Tenant.objects.default()
-        return super()._create_user(username, email, password, **fields)
+    def create_user(
+        self, username: str, email: str | None = None, password: str | None = None, **fields: Any
+    ) -> User:
+        return super().create_user(username, email, password, **_with_tenant(fields))
+
+    def create_superuser(
+        self, username: str, email: str | None = None, password: str | None = None, **fields: Any
+    ) -> User:
+        return super().create_superuser(username, email, password, **_with_tenant(fields))
+
+
+def _with_tenant(fields: dict[str, Any]) -> dict[str, Any]:
+    return (
+        fields if {"tenant", "tenant_id"} & fields.keys() else fields | {"tenant": Tenant.objects.default()}
+    )
 
 
 class User(AbstractUser):
@@ -59,16 +72,18 @@ class User(AbstractUser):
     is_guest = models.BooleanField(default=False)
     guest_until = models.DateTimeField(null=True, blank=True)
 
-    objects = PeopleManager()
+    objects: ClassVar[PeopleManager] = PeopleManager()
 
     class Meta(AbstractUser.Meta):
         constraints: ClassVar = [
             models.CheckConstraint(
-                condition=Q(is_guest=False, guest_until__isnull=True) | Q(is_guest=True, guest_until__isnull=False),
+                condition=Q(is_guest=False, guest_until__isnull=True)
+                | Q(is_guest=True, guest_until__isnull=False),
                 name="guests_have_an_end",
             ),
             models.CheckConstraint(
-                condition=Q(is_guest=False) | Q(is_staff=False, is_superuser=False), name="guests_are_never_staff"
+                condition=Q(is_guest=False) | Q(is_staff=False, is_superuser=False),
+                name="guests_are_never_staff",
             ),
         ]
 
@@ -117,6 +132,9 @@ class SignInFailures(models.Model):
             models.UniqueConstraint(fields=["address", "name_sha256"], name="one_count_per_address_and_name"),
         ]
 
+    def __str__(self) -> str:
+        return f"{self.count} from {self.address}"
+
 
 class UsageRecord(models.Model):
     """One row per finished answer: who, which model, tokens by source, times in milliseconds."""
@@ -125,7 +143,9 @@ class UsageRecord(models.Model):
     # No foreign key: the ledger outlives the conversation it speaks of.
     generation = models.UUIDField(unique=True)
     user = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="usage")
-    api_key = models.ForeignKey(ApiKey, on_delete=models.SET_NULL, null=True, blank=True, related_name="usage")
+    api_key = models.ForeignKey(
+        ApiKey, on_delete=models.SET_NULL, null=True, blank=True, related_name="usage"
+    )
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="usage")
     model = models.CharField(max_length=200)
     origin = models.CharField(max_length=16)
@@ -146,3 +166,6 @@ class UsageRecord(models.Model):
             models.Index(fields=["tenant", "created_at"], name="usage_by_tenant"),
             models.Index(fields=["user", "created_at"], name="usage_by_user"),
         ]
+
+    def __str__(self) -> str:
+        return f"{self.state} {self.generation}"

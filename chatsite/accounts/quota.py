@@ -30,4 +30,6 @@ async def check(caller: Caller) -> None:
 
 def _num_live(user_id: int) -> int:
     # Past its deadline an answer is dead whatever its row says; a crash must not lock its user out.
-    return Generation.objects.filter(user_id=user_id, state__in=LIVE_STATES, deadline_at__gt=timezone.now()).count()
+    return Generation.objects.filter(
+        user_id=user_id, state__in=LIVE_STATES, deadline_at__gt=timezone.now()
+    ).count()

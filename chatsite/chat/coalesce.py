@@ -7,13 +7,13 @@ about 60 microseconds whatever its size, so merging is the lever. Knows events o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
 
 from chatsite.chat.events import Piece, ReplyEvent
 
 
-async def coalesce(events: AsyncIterator[ReplyEvent], max_tokens: int, max_wait_s: float) -> AsyncIterator[ReplyEvent]:
+async def coalesce(events: AsyncIterator[ReplyEvent], max_tokens: int, max_wait_s: float) -> AsyncGenerator[ReplyEvent]:
     """The same events with neighbouring pieces merged: up to `max_tokens` tokens, held for at most `max_wait_s`.
 
     Closing this iterator closes `events`. Its exceptions arrive after the text that came before them.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import timedelta
 
@@ -36,7 +36,7 @@ from inference.types import FinishReason, GenerateRequest, Owner
 logger = logging.getLogger(__name__)
 
 
-async def reply(turn: Turn) -> AsyncIterator[ReplyEvent]:
+async def reply(turn: Turn) -> AsyncGenerator[ReplyEvent]:
     """The events of one answer. Raises ReplyRefused before the first of them.
 
     Closing the iterator of a `/v1` turn cancels the answer at once; that of a stored one goes on without a listener.
@@ -69,14 +69,14 @@ async def _produce(turn: Turn, record: Record) -> tuple[semantic.Looked | None, 
     """Makes the text, from the cache or by the engine."""
     looked = await semantic.look_up(turn)
     if looked is not None and looked.hit is not None:
-        _accept_api(turn, record.live)
+        _accept_api(turn, record.live, looked)
         return looked, await replay(looked.decision, looked.hit, record)
     if turn.cache.only_if_cached:
         return looked, outcome.not_cached()
-    return looked, await _generate(turn, record)
+    return looked, await _generate(turn, record, looked)
 
 
-async def _generate(turn: Turn, record: Record) -> Outcome:
+async def _generate(turn: Turn, record: Record, looked: semantic.Looked | None) -> Outcome:
     info = await engine_info()
     if info is not None:
         record.tokenizer = info.tokenizer
@@ -87,7 +87,7 @@ async def _generate(turn: Turn, record: Record) -> Outcome:
         await engine().submit(_request(turn))
     except EngineError as error:
         return outcome.of_refusal(error)
-    _accept_api(turn, record.live)
+    _accept_api(turn, record.live, looked)
     try:
         async with aclosing(engine().attach(str(turn.generation))) as events:
             return await relay(events, record)
@@ -212,9 +212,11 @@ def _accepted(turn: Turn) -> Accepted:
     return Accepted(turn.generation, stored.conversation, stored.user_message, stored.answer)
 
 
-def _accept_api(turn: Turn, live: LiveAnswer) -> None:
+def _accept_api(turn: Turn, live: LiveAnswer, looked: semantic.Looked | None) -> None:
     if turn.stored is None:
-        live.say(_accepted(turn))
+        said = "bypass" if looked is None else looked.decision.outcome.value
+        age_s = looked.hit.age_s if looked is not None and looked.hit is not None else None
+        live.say(Accepted(turn.generation, cache_outcome=said, cache_age_s=age_s))
 
 
 def _request(turn: Turn) -> GenerateRequest:

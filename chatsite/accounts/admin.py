@@ -1,0 +1,127 @@
+"""Tenants, users, keys and the usage ledger in the admin. A key's secret is shown once, when it is made."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.forms import UserCreationForm
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from chatsite.accounts.keys import create_key
+from chatsite.accounts.models import ApiKey, Tenant, UsageRecord, User
+
+
+@admin.register(Tenant)
+class TenantAdmin(admin.ModelAdmin):
+    list_display = ("name", "slug", "is_default", "created_at")
+    search_fields = ("name", "slug")
+
+
+class NewUserForm(UserCreationForm):
+    class Meta:
+        model = User
+        fields: ClassVar = ["username", "tenant"]
+
+
+@admin.register(User)
+class PeopleAdmin(UserAdmin):
+    add_form = NewUserForm
+    list_display = ("username", "tenant", "is_guest", "is_staff", "is_active", "last_login")
+    list_filter = ("is_guest", "is_staff", "is_active", "tenant")
+    list_select_related = ("tenant",)
+    fieldsets = (
+        *(UserAdmin.fieldsets or ()),
+        (_("Business line"), {"fields": ("tenant", "is_guest", "guest_until")}),
+    )
+    add_fieldsets = (
+        (None, {"classes": ("wide",), "fields": ("username", "tenant", "password1", "password2")}),
+    )
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        return {"tenant": Tenant.objects.default().pk}
+
+
+class NewKeyForm(forms.ModelForm):
+    scopes = forms.MultipleChoiceField(choices=ApiKey.Scope.choices, widget=forms.CheckboxSelectMultiple)
+
+    class Meta:
+        model = ApiKey
+        fields: ClassVar = ["user", "name", "scopes", "expires_at"]
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(admin.ModelAdmin):
+    list_display = (
+        "prefix",
+        "name",
+        "user",
+        "tenant",
+        "created_at",
+        "expires_at",
+        "revoked_at",
+        "last_used_at",
+    )
+    list_filter = ("tenant",)
+    list_select_related = ("user", "tenant")
+    search_fields = ("name", "prefix", "user__username")
+    readonly_fields = ("prefix", "user", "tenant", "scopes", "created_at", "revoked_at", "last_used_at")
+    fields = ("name", "expires_at", *readonly_fields)
+    actions = ("revoke_keys",)
+
+    def get_form(
+        self, request: HttpRequest, obj: ApiKey | None = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        return super().get_form(request, obj, change, **kwargs) if change else NewKeyForm
+
+    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
+        return self.fields if obj else NewKeyForm.Meta.fields
+
+    def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
+        return self.readonly_fields if obj else ()
+
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
+        if change:
+            super().save_model(request, obj, form, change)
+            return
+        made, secret = create_key(obj.user, obj.name, obj.scopes, obj.expires_at)
+        obj.pk, obj.prefix, obj.tenant = made.pk, made.prefix, made.tenant
+        messages.warning(request, _("The key, shown this once: %(key)s") % {"key": secret})
+
+    @admin.action(description=_("Revoke the selected keys"))
+    def revoke_keys(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
+        num_revoked = queryset.filter(revoked_at__isnull=True).update(revoked_at=timezone.now())
+        self.message_user(request, _("%(count)d keys were revoked.") % {"count": num_revoked})
+
+
+@admin.register(UsageRecord)
+class UsageRecordAdmin(admin.ModelAdmin):
+    list_display = (
+        "created_at",
+        "user",
+        "tenant",
+        "model",
+        "origin",
+        "state",
+        "prompt_tokens",
+        "reused_tokens",
+        "generated_tokens",
+    )
+    list_filter = ("origin", "state", "tenant")
+    list_select_related = ("user", "tenant")
+    date_hierarchy = "created_at"
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: UsageRecord | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: UsageRecord | None = None) -> bool:
+        return False

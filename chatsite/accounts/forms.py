@@ -1,0 +1,51 @@
+"""Sign in and sign up, with errors at their fields."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib.auth.forms import AuthenticationForm, UserCreationForm
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from chatsite.accounts import brake
+from chatsite.accounts.models import User
+
+
+class SignInForm(AuthenticationForm):
+    """A name and a password; after too many failed tries from an address nothing is checked for a while."""
+
+    def clean(self) -> dict[str, Any]:
+        assert self.request is not None
+        address, name = brake.client_address(self.request), self.cleaned_data.get("username") or ""
+        if brake.is_braked(address, name):
+            raise ValidationError(
+                _("Too many failed tries. Wait a few minutes and try again."), code="braked"
+            )
+        try:
+            cleaned = super().clean()
+        except ValidationError:
+            brake.count_failure(address, name)
+            raise
+        brake.forget_failures(address, name)
+        return cleaned
+
+
+class SignUpForm(UserCreationForm):
+    """A new account of one's own."""
+
+    class Meta:
+        model = User
+        fields: ClassVar = ["username"]
+
+    def clean_username(self) -> str:
+        name = super().clean_username()
+        if name and name.lower().startswith("guest-"):
+            raise ValidationError(_("Names that begin with guest- are for guests."), code="reserved")
+        return name
+
+    def save(self, commit: bool = True) -> User:
+        assert commit, "a user needs its business line, which the manager gives"
+        return User.objects.create_user(
+            self.cleaned_data["username"], password=self.cleaned_data["password1"]
+        )

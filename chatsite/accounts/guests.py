@@ -1,0 +1,36 @@
+"""Guests: real user rows with a random name, seven days and no password.
+
+Knows how a guest is made and removed; whether guests are allowed is a setting that the views ask.
+"""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+
+from django.contrib.auth import login
+from django.http import HttpRequest
+from django.utils import timezone
+
+from chatsite.accounts.models import User
+
+LIFE = timedelta(days=7)
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+def enter_as_guest(request: HttpRequest) -> User:
+    """A new guest, signed in on this request; the session ends with the guest."""
+    user = User.objects.create_user(
+        f"guest-{secrets.token_hex(6)}", is_guest=True, guest_until=timezone.now() + LIFE
+    )
+    login(request, user, backend=BACKEND)
+    request.session.set_expiry(LIFE)
+    return user
+
+
+def remove_expired() -> int:
+    """Deletes guests whose time is over, with everything they own; the number of them."""
+    expired = User.objects.filter(is_guest=True, guest_until__lt=timezone.now())
+    num_guests = expired.count()
+    expired.delete()
+    return num_guests

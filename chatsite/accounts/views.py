@@ -1,0 +1,94 @@
+"""The doors for people: sign in, sign up, go on as a guest, sign out. Plain forms, POST with CSRF.
+
+Templates: accounts/signin.html and accounts/signup.html, with `form`, `next`, `guests` and `signup`.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.auth import login, logout
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST
+
+from chatsite.accounts import brake
+from chatsite.accounts.forms import SignInForm, SignUpForm
+from chatsite.accounts.guests import BACKEND, enter_as_guest
+
+# Every guest and every new account is a row; one address gets a bounded number of them per window.
+GUEST, NEW_ACCOUNT = "\x00guest", "\x00signup"
+
+
+@sensitive_post_parameters("password")
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_in(request: HttpRequest) -> HttpResponse:
+    if request.user.is_authenticated and request.method != "POST":
+        return redirect(_target(request))
+    form = SignInForm(request, data=request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        login(request, form.get_user())
+        return redirect(_target(request))
+    return _page(request, "accounts/signin.html", form)
+
+
+@sensitive_post_parameters("password1", "password2")
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_up(request: HttpRequest) -> HttpResponse:
+    if not settings.CONFIG.signup:
+        raise Http404
+    form = SignUpForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        address = brake.client_address(request)
+        if brake.is_braked(address, NEW_ACCOUNT):
+            form.add_error(
+                None, _("Too many new accounts from your address. Wait a few minutes and try again.")
+            )
+            return _page(request, "accounts/signup.html", form, status=429)
+        brake.count_failure(address, NEW_ACCOUNT)
+        login(request, form.save(), backend=BACKEND)
+        return redirect(_target(request))
+    return _page(request, "accounts/signup.html", form)
+
+
+@require_POST
+def guest(request: HttpRequest) -> HttpResponse:
+    if not settings.CONFIG.guests:
+        raise Http404
+    if not request.user.is_authenticated:
+        address = brake.client_address(request)
+        if brake.is_braked(address, GUEST):
+            notice = _("Too many guests from your address. Wait a few minutes and try again.")
+            return _page(request, "accounts/signin.html", SignInForm(request), status=429, notice=notice)
+        brake.count_failure(address, GUEST)
+        enter_as_guest(request)
+    return redirect(_target(request))
+
+
+@require_POST
+def sign_out(request: HttpRequest) -> HttpResponse:
+    logout(request)
+    return redirect(settings.LOGIN_URL)
+
+
+def _page(
+    request: HttpRequest, template: str, form: SignInForm | SignUpForm, status: int = 200, notice: str = ""
+) -> HttpResponse:
+    context = {
+        "form": form,
+        "next": _target(request),
+        "guests": settings.CONFIG.guests,
+        "signup": settings.CONFIG.signup,
+        "notice": notice,
+    }
+    return render(request, template, context, status=status)
+
+
+def _target(request: HttpRequest) -> str:
+    """Where to go on: `next` when it stays on this site, else the chat."""
+    target = request.POST.get("next") or request.GET.get("next") or settings.LOGIN_REDIRECT_URL
+    hosts = {request.get_host()}
+    is_ours = url_has_allowed_host_and_scheme(target, allowed_hosts=hosts, require_https=request.is_secure())
+    return target if is_ours else settings.LOGIN_REDIRECT_URL

@@ -1,0 +1,88 @@
+"""The site's own JSON API under /api: one object, its routers, and its errors in the same shape as /v1.
+
+Handlers find the `Caller` in `request.auth` (`chatsite.accounts.auth`). The docs are for signed-in people.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
+from ninja.parser import Parser
+
+from chatsite.accounts.auth import SessionOrKey
+from chatsite.errors import InvalidText, SiteError
+from chatsite.json_body import read_json
+from chatsite.v1.errors import ApiError, from_engine, from_site, response_of
+from inference.errors import EngineError
+
+logger = logging.getLogger(__name__)
+
+
+class BoundedParser(Parser):
+    """JSON as every door of the site reads it."""
+
+    def parse_body(self, request: HttpRequest) -> Any:
+        return read_json(request)
+
+    def parse_querydict(self, data: Any, list_fields: list[str], request: HttpRequest) -> Any:
+        if any("\x00" in value for values in data.lists() for value in values[1]):
+            raise InvalidText("The query holds a NUL character.")
+        return super().parse_querydict(data, list_fields, request)
+
+
+api = NinjaAPI(
+    title="Rill",
+    version="1",
+    urls_namespace="api",
+    auth=[SessionOrKey("chat")],
+    parser=BoundedParser(),
+    docs_decorator=login_required,
+)
+
+
+@api.exception_handler(ApiError)
+def _api_error(request: HttpRequest, error: ApiError) -> HttpResponse:
+    return response_of(error)
+
+
+@api.exception_handler(SiteError)
+def _site_error(request: HttpRequest, error: SiteError) -> HttpResponse:
+    return response_of(from_site(error))
+
+
+@api.exception_handler(EngineError)
+def _engine_error(request: HttpRequest, error: EngineError) -> HttpResponse:
+    return response_of(from_engine(error))
+
+
+@api.exception_handler(ValidationError)
+def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
+    first = error.errors[0]
+    # The location begins with where the value came from and the handler's argument: body, payload, title.
+    param = ".".join(str(part) for part in first["loc"][1:]) or None
+    return response_of(ApiError(400, "invalid_value", f"{first['msg']}.", param=param))
+
+
+@api.exception_handler(Http404)
+def _not_found(request: HttpRequest, error: Http404) -> HttpResponse:
+    return response_of(ApiError(404, "not_found", "There is nothing at this URL."))
+
+
+@api.exception_handler(HttpError)
+def _http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
+    code = "unauthenticated" if error.status_code == 401 else "invalid_request"
+    return response_of(ApiError(error.status_code, code, str(error)))
+
+
+@api.exception_handler(Exception)
+def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
+    logger.error("unexpected error under %s", request.path, exc_info=error)
+    return response_of(ApiError(500, "internal_error", "The server made a mistake."))
+
+
+api.add_router("", "chatsite.accounts.api.router")

@@ -1,0 +1,108 @@
+"""What happens to every request and response, whatever the view: an id, safe headers, errors in the door's own form.
+
+Asynchronous throughout: a synchronous link in the chain would hold one thread per open request, and would collect
+streams before they leave. Knows no view.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Awaitable, Callable
+from uuid import uuid4
+
+from asgiref.sync import markcoroutinefunction, sync_to_async
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.decorators import async_only_middleware
+from whitenoise.middleware import WhiteNoiseMiddleware
+
+from chatsite.v1.errors import ApiError, response_of
+
+GetResponse = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
+
+JSON_DOORS = ("/v1", "/api")
+PERMISSIONS_POLICY = "camera=(), geolocation=(), microphone=(), payment=(), usb=(), browsing-topics=()"
+CODES = {
+    400: ("invalid_request", "The request cannot be understood."),
+    403: ("forbidden", "This is not allowed."),
+    404: ("unknown_url", "There is nothing at this URL."),
+    405: ("method_not_allowed", "This URL does not take that method."),
+    413: ("body_too_large", "The request is too large."),
+}
+
+
+@async_only_middleware
+def site_headers(get_response: GetResponse) -> GetResponse:
+    """Gives each request an id, and each response the headers that Django has no setting for."""
+
+    async def middleware(request: HttpRequest) -> HttpResponseBase:
+        request.request_id = f"req_{uuid4().hex}"  # type: ignore[attr-defined]
+        response = await get_response(request)
+        response["x-request-id"] = request.request_id  # type: ignore[attr-defined]
+        response.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
+        # Answers are private unless a view says otherwise; a shared cache or the back button must not show them.
+        response.setdefault("Cache-Control", "no-store")
+        return response
+
+    return middleware
+
+
+@async_only_middleware
+def json_errors(get_response: GetResponse) -> GetResponse:
+    """Under the JSON doors even an error that no view has seen is an error object, never a page."""
+
+    async def middleware(request: HttpRequest) -> HttpResponseBase:
+        response = await get_response(request)
+        is_page = response.status_code >= 400 and not response.headers.get("Content-Type", "").startswith(
+            ("application/json", "text/event-stream")
+        )
+        if is_page and is_json_door(request.path_info):
+            return _as_error_object(response)
+        return response
+
+    return middleware
+
+
+def is_json_door(path: str) -> bool:
+    return any(path == door or path.startswith(f"{door}/") for door in JSON_DOORS)
+
+
+def _as_error_object(page: HttpResponseBase) -> HttpResponse:
+    code, message = CODES.get(page.status_code, ("internal_error", "The server made a mistake."))
+    response = response_of(ApiError(page.status_code, code, message))
+    if "Allow" in page.headers:
+        response["Allow"] = page.headers["Allow"]
+    return response
+
+
+class StaticFiles(WhiteNoiseMiddleware):
+    """WhiteNoise for an asynchronous chain: files are read on a thread, everything else passes by untouched."""
+
+    sync_capable = False
+    async_capable = True
+
+    def __init__(self, get_response: GetResponse) -> None:
+        with warnings.catch_warnings():
+            # The collected folder is optional: finders serve the files of a checkout.
+            warnings.filterwarnings("ignore", message="No directory at")
+            super().__init__(get_response)
+        markcoroutinefunction(self)
+
+    async def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.path_info.startswith(self.static_prefix):
+            found = await sync_to_async(self._read, thread_sensitive=False)(request)
+            if found is not None:
+                return found
+        passed_on: HttpResponseBase = await self.get_response(request)
+        return passed_on
+
+    def _read(self, request: HttpRequest) -> HttpResponse | None:
+        path = request.path_info
+        static_file = self.find_file(path) if self.autorefresh else self.files.get(path)
+        if static_file is None:
+            return None
+        streamed = self.serve(static_file, request)
+        content = b"".join(streamed.streaming_content)
+        whole = HttpResponse(content, status=streamed.status_code, headers=dict(streamed.items()))
+        streamed.close()
+        return whole

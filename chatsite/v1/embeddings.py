@@ -1,0 +1,86 @@
+"""`POST /v1/embeddings`: texts in, vectors out, as floats or base64."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from array import array
+from typing import Any
+
+import msgspec
+from django.conf import settings
+from django.http import HttpRequest, JsonResponse
+
+from chatsite.chat.turn import Caller
+from chatsite.engine import engine
+from chatsite.json_body import read_json
+from chatsite.v1.catalog import served_embedder
+from chatsite.v1.endpoint import endpoint
+from chatsite.v1.errors import ApiError, invalid
+from chatsite.v1.schema import convert
+
+MAX_TEXTS = 2048
+NOT_TEXTS = (
+    "Arrays of token ids cannot be embedded here, because they belong to another model's tokenizer. Send texts; "
+    "with LangChain's OpenAIEmbeddings set check_embedding_ctx_length=False."
+)
+
+
+class EmbeddingsRequest(msgspec.Struct):
+    """The fields that mean something here; the rest is ignored."""
+
+    model: str | None = None
+    input: Any = None
+    encoding_format: str | None = None
+    dimensions: int | None = None
+
+
+@endpoint("POST", scopes=("embeddings",))
+async def embeddings(request: HttpRequest, caller: Caller) -> JsonResponse:
+    asked: EmbeddingsRequest = convert(read_json(request), EmbeddingsRequest)
+    if not asked.model:
+        raise invalid("model", "You must name a model.", "missing_required_parameter")
+    if asked.encoding_format not in (None, "float", "base64"):
+        raise invalid("encoding_format", "The encoding format must be 'float' or 'base64'.")
+    texts = _texts(asked.input)
+    info = await served_embedder(asked.model)
+    if asked.dimensions not in (None, info.embedding_dim):
+        raise invalid(
+            "dimensions", f"This model has {info.embedding_dim} dimensions.", "unsupported_parameter"
+        )
+    result = await engine().embed(texts)
+    encode = _base64 if asked.encoding_format == "base64" else list
+    vectors = [
+        {"object": "embedding", "index": i, "embedding": encode(v)} for i, v in enumerate(result.vectors)
+    ]
+    usage = {"prompt_tokens": result.num_tokens, "total_tokens": result.num_tokens}
+    return JsonResponse({"object": "list", "data": vectors, "model": info.embedder, "usage": usage})
+
+
+def _texts(given: Any) -> list[str]:
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, list) or not texts:
+        raise invalid("input", "The input must be a text or a list of texts.", "missing_required_parameter")
+    if any(isinstance(text, int | list) for text in texts):
+        raise invalid("input", NOT_TEXTS, "token_arrays_not_supported")
+    if len(texts) > MAX_TEXTS:
+        raise invalid("input", f"At most {MAX_TEXTS} texts are allowed.", "array_above_max_length")
+    for index, text in enumerate(texts):
+        _check(text, f"input[{index}]" if isinstance(given, list) else "input")
+    return texts
+
+
+def _check(text: Any, param: str) -> None:
+    if not isinstance(text, str) or not text:
+        raise invalid(param, "A text to embed must not be empty.")
+    most = settings.CONFIG.max_message_chars
+    if len(text) > most:
+        raise ApiError(413, "message_too_long", f"A text may have {most} characters.", param=param)
+
+
+def _base64(vector: array[float]) -> str:
+    """Little-endian float32, as the official client decodes it."""
+    if sys.byteorder == "big":
+        vector = array("f", vector)
+        vector.byteswap()
+    return base64.b64encode(vector.tobytes()).decode()

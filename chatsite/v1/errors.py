@@ -1,0 +1,82 @@
+"""Errors as OpenAI clients expect them: `{"error": {message, type, param, code}}`, whatever went wrong.
+
+Knows HTTP statuses and the two trees of errors behind the door; does not know what was asked.
+"""
+
+from __future__ import annotations
+
+import math
+
+from django.http import JsonResponse
+
+from chatsite.errors import SiteError
+from inference.errors import EngineError
+
+RETRY_AFTER_S = 1.0
+TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+}
+ENGINE_STATUS = {
+    "invalid_request": 400,
+    "context_length_exceeded": 400,
+    "not_supported": 400,
+    "queue_full": 503,
+    "model_loading": 503,
+    "engine_unavailable": 503,
+}
+
+
+class ApiError(Exception):
+    """What the client is told. `param` names the field that is wrong, as a path such as messages[0].content."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        param: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.param = param
+        self.retry_after_s = retry_after_s if retry_after_s is not None or status != 503 else RETRY_AFTER_S
+
+
+def invalid(param: str | None, message: str, code: str = "invalid_value") -> ApiError:
+    """A 400 that names its field."""
+    return ApiError(400, code, message, param=param)
+
+
+def from_site(error: SiteError) -> ApiError:
+    return ApiError(error.status, error.code, error.message, retry_after_s=error.retry_after_s)
+
+
+def from_engine(error: EngineError) -> ApiError:
+    return from_code(error.code, error.message, retry_after_s=error.retry_after_s)
+
+
+def from_code(code: str, message: str, *, retry_after_s: float | None = None) -> ApiError:
+    """The error behind a code of the engine's tree; a code without a status of its own is the server's fault."""
+    return ApiError(ENGINE_STATUS.get(code, 500), code, message, retry_after_s=retry_after_s)
+
+
+def body_of(error: ApiError) -> dict[str, dict[str, str | None]]:
+    kind = TYPES.get(error.status, "invalid_request_error" if error.status < 500 else "server_error")
+    return {"error": {"message": error.message, "type": kind, "param": error.param, "code": error.code}}
+
+
+def response_of(error: ApiError) -> JsonResponse:
+    response = JsonResponse(body_of(error), status=error.status)
+    if error.retry_after_s is not None:
+        response["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
+    elif error.status >= 500:
+        # Clients repeat every 5xx by default; without a Retry-After nothing says that it would help.
+        response["x-should-retry"] = "false"
+    return response

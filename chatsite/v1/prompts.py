@@ -1,0 +1,71 @@
+"""Chat messages of the OpenAI form as segments for the engine.
+
+Knows roles and content parts. `developer` is `system`; neighbours of one role become one segment, because many
+templates want roles that alternate; what the template still cannot take is refused by the engine with a 400.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chatsite.v1.errors import ApiError, invalid
+from chatsite.v1.schema import Message, Part
+from inference.types import Segment
+
+ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+TOOL_ROLES = ("tool", "function")
+MAX_MESSAGES = 2048
+BETWEEN = "\n\n"
+
+
+def segments_of(messages: Sequence[Message], max_chars: int) -> tuple[Segment, ...]:
+    """The prompt. Raises ApiError that names the message."""
+    if len(messages) > MAX_MESSAGES:
+        raise invalid("messages", f"At most {MAX_MESSAGES} messages are allowed.", "array_above_max_length")
+    segments: list[Segment] = []
+    for index, message in enumerate(messages):
+        role, text = _role(message, index), _text(message, index)
+        if len(text) > max_chars:
+            raise ApiError(
+                413,
+                "message_too_long",
+                f"A message may have {max_chars} characters.",
+                param=f"messages[{index}].content",
+            )
+        if segments and segments[-1].role == role:
+            segments[-1] = Segment(role, segments[-1].text + BETWEEN + text)
+        else:
+            segments.append(Segment(role, text))
+    return tuple(segments)
+
+
+def _role(message: Message, index: int) -> str:
+    if message.role in TOOL_ROLES:
+        raise invalid(
+            f"messages[{index}].role", "Tools are not supported by this server.", "tools_not_supported"
+        )
+    role = ROLES.get(message.role or "")
+    if role is None:
+        raise invalid(f"messages[{index}].role", f"The role must be one of: {', '.join(ROLES)}.")
+    if message.tool_calls:
+        raise invalid(
+            f"messages[{index}].tool_calls", "Tools are not supported by this server.", "tools_not_supported"
+        )
+    return role
+
+
+def _text(message: Message, index: int) -> str:
+    content = message.content
+    if content is None or content == []:
+        raise invalid(f"messages[{index}].content", "The content must be a text or a list of text parts.")
+    if isinstance(content, str):
+        return content
+    return "".join(_part(part, f"messages[{index}].content[{place}]") for place, part in enumerate(content))
+
+
+def _part(part: Part, path: str) -> str:
+    if part.type != "text":
+        raise invalid(f"{path}.type", f"Parts of type '{part.type[:40]}' are not supported; only text is.")
+    if part.text is None:
+        raise invalid(f"{path}.text", "A text part needs a text.")
+    return part.text

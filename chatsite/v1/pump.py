@@ -1,0 +1,46 @@
+"""Reading an answer's events with patience: one task walks the flow, its reader may look away and come back.
+
+Closing ends the flow at once, which cancels the generation of a `/v1` turn. Knows nothing of what events mean.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+
+from chatsite.chat.events import ReplyEvent
+
+# A reader that falls behind stops the flow's reader here; the engine's event log keeps the rest.
+MAX_AHEAD = 64
+
+
+class Pump:
+    """The events of one answer. `next` gives None when nothing came in time, and raises what the flow raised."""
+
+    def __init__(self, events: AsyncGenerator[ReplyEvent]) -> None:
+        self._queue: asyncio.Queue[ReplyEvent | Exception] = asyncio.Queue(MAX_AHEAD)
+        self._task = asyncio.create_task(self._walk(events))
+
+    async def next(self, timeout_s: float) -> ReplyEvent | None:
+        try:
+            async with asyncio.timeout(timeout_s):
+                item = await self._queue.get()
+        except TimeoutError:
+            return None
+        if isinstance(item, Exception):
+            raise item
+        return item
+
+    async def close(self) -> None:
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _walk(self, events: AsyncGenerator[ReplyEvent]) -> None:
+        async with aclosing(events):
+            try:
+                async for event in events:
+                    await self._queue.put(event)
+            except Exception as error:
+                await self._queue.put(error)
