@@ -56,7 +56,7 @@ async def coalesce(events: AsyncIterator[ReplyEvent], max_tokens: int, max_wait_
     finally:
         coming.cancel()
         await asyncio.gather(coming, return_exceptions=True)
-        await events.aclose()  # type: ignore[attr-defined]
+        await events.aclose()
 
 
 def merged(first: Piece, second: Piece) -> Piece:

@@ -105,7 +105,7 @@ async def _mirror(live: LiveAnswer) -> None:
             await asyncio.sleep(POLL_S)
         row = await run_in_db(_row, live.generation)
         if row.state in FINAL_STATES:
-            text = _text(row)
+            live.stored_text = text = _text(row)
             if text.startswith(live.text) and len(text) > live.length:
                 live.add_text(row.stored_seq, text[live.length :], 1)
             live.say(ended_of(row))

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
-
 from chatsite.chat import outcome
 from chatsite.chat.events import Reading, Waiting
 from chatsite.chat.models import Origin, State
 from chatsite.chat.outcome import Outcome
 from chatsite.chat.record import Record
 from chatsite.chat.texts import cleaned
-from inference.types import Delta, Done, Event, FinishReason, Prefill, Queued, Usage
+from inference.types import Delta, Done, Event, FinishReason, Prefill, Queued
+from semcache.service import Decision, Hit
+from semcache.service import Outcome as Found
 
-if TYPE_CHECKING:
-    from semcache.decision import Decision, Hit
 
 # A replay is quick, but not one block: the page's streaming path serves both. 8 x 40 ms stays far below 600 ms.
 REPLAY_PIECES = 8
@@ -54,8 +52,7 @@ async def replay(decision: Decision, hit: Hit, record: Record) -> Outcome:
     return Outcome(
         State.COMPLETE,
         FinishReason.STOP.value,
-        origin=Origin.EXACT if decision.outcome == "hit-exact" else Origin.SEMANTIC,
-        usage=Usage(),
+        origin=Origin.EXACT if decision.outcome is Found.HIT_EXACT else Origin.SEMANTIC,
         cache_entry=hit.entry_id,
         cache_age_s=hit.age_s,
     )

@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 
 from chatsite.accounts import quota
 from chatsite.chat import generations, outcome, semantic
-from chatsite.chat.events import Accepted, Durations, Ended, ReplyEvent
+from chatsite.chat.events import Accepted, CacheChecked, Durations, Ended, ReplyEvent
 from chatsite.chat.live import HandedOver, LiveAnswer
 from chatsite.chat.models import FINAL_STATES, Generation, State
 from chatsite.chat.outcome import Outcome
@@ -210,6 +210,12 @@ def _accepted(turn: Turn) -> Accepted:
     if stored is None:
         return Accepted(turn.generation)
     return Accepted(turn.generation, stored.conversation, stored.user_message, stored.answer)
+
+
+def _checked(turn: Turn, looked: semantic.Looked | None) -> CacheChecked:
+    if looked is None:
+        return CacheChecked(turn.generation, "bypass")
+    return CacheChecked(turn.generation, looked.decision.outcome.value, looked.hit.age_s if looked.hit else None)
 
 
 def _accept_api(turn: Turn, live: LiveAnswer, looked: semantic.Looked | None) -> None:

@@ -1,0 +1,41 @@
+"""Preparing the engine for what somebody is about to ask: the conversation's history is read into KV beforehand.
+
+A convenience: whatever goes wrong is not the user's concern. Temporary chats are never warmed.
+"""
+
+from __future__ import annotations
+
+import logging
+from uuid import UUID
+
+from chatsite.chat import prompt
+from chatsite.chat.models import LIVE_STATES, Conversation
+from chatsite.chat.turn import Caller
+from chatsite.db import run_in_db
+from chatsite.engine import engine
+from chatsite.errors import NotFound
+from inference.errors import EngineError
+from inference.types import Owner, Segment
+
+logger = logging.getLogger(__name__)
+
+
+async def warm(caller: Caller, conversation: UUID) -> None:
+    """Asks the engine to read the active branch. Raises NotFound."""
+    segments = await run_in_db(_history, caller.user_id, conversation)
+    if not segments:
+        return
+    try:
+        await engine().warm(segments, Owner(caller.tenant, caller.owner, str(conversation)))
+    except EngineError as error:
+        logger.info("conversation %s was not warmed: %s", conversation, error.message)
+
+
+def _history(user_id: int, conversation: UUID) -> tuple[Segment, ...]:
+    """The active branch; nothing for temporary chats and while an answer is being made."""
+    row = Conversation.objects.select_related("active_leaf").filter(pk=conversation, owner=user_id).first()
+    if row is None:
+        raise NotFound("there is no such conversation.")
+    if row.is_temporary or (row.active_leaf is not None and row.active_leaf.state in LIVE_STATES):
+        return ()
+    return prompt.segments_of(row, row.active_leaf_id)
