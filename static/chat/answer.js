@@ -1,0 +1,112 @@
+// An answer: its waiting line, growing text, end state with figures or trouble, and actions.
+
+import { beforePaint, el, icon, iconButton } from "./dom.js";
+import { errorText, formatNumber, t } from "./i18n.js";
+import { MarkdownView } from "./markdown/view.js";
+import { isLive } from "./thread.js";
+import { truthLine } from "./truth.js";
+
+// A parse that takes long rests three times as long, so that the page stays quick with very long blocks.
+const REST = 3;
+const LONG_MS = 8;
+
+export class AnswerView {
+  constructor(message, actions) {
+    this.actions = actions;
+    this.waiting = el("div", { className: "waiting" });
+    this.body = el("div", { className: "text" });
+    this.foot = el("div", { className: "foot" });
+    this.node = el("article", { className: "answer", "aria-label": t("answer") }, this.waiting, this.body, this.foot);
+    this.markdown = new MarkdownView(this.body);
+    this.restUntil = 0;
+    this.draw = () => this.drawText();
+    this.update(message);
+  }
+
+  update(message, live, variants) {
+    Object.assign(this, { message, variants: variants ?? this.variants });
+    this.node.classList.toggle("live", isLive(message));
+    this.showWaiting(message, live);
+    if (isLive(message)) {
+      this.footKey = null;
+      this.foot.replaceChildren();
+      if (message.text) beforePaint(this.draw);
+    } else {
+      this.markdown.update(message.text, true);
+      this.drawFoot();
+    }
+  }
+
+  drawText() {
+    if (!isLive(this.message)) return;
+    const began = performance.now();
+    if (began < this.restUntil) {
+      beforePaint(this.draw);
+      return;
+    }
+    this.markdown.update(this.message.text, false);
+    const cost = performance.now() - began;
+    this.restUntil = cost > LONG_MS ? began + cost * (REST + 1) : 0;
+    this.actions.grown();
+  }
+
+  showWaiting(message, live) {
+    const isWaiting = isLive(message) && !message.text;
+    this.waiting.hidden = !isWaiting;
+    if (!isWaiting) return;
+    const { position, prefill } = live ?? {};
+    if (prefill?.total) this.showPrefill(prefill);
+    else this.waiting.replaceChildren(el("span", {}, position ? t("waiting.queue", { count: position, n: position }) : t("waiting.model")), el("div", { className: "hairline" }));
+  }
+
+  showPrefill({ done, total }) {
+    const line = el("i", {});
+    line.style.transform = `scaleX(${Math.min(1, done / total)})`;
+    const words = t("waiting.prefill", { done: formatNumber(done), total: formatNumber(total) });
+    this.waiting.replaceChildren(el("span", {}, words), el("div", { className: "hairline" }, line));
+  }
+
+  drawFoot() {
+    const { message, variants } = this;
+    const { state, generation } = message;
+    const key = JSON.stringify([state, generation, variants?.map((variant) => variant.id)]);
+    if (key === this.footKey) return;
+    this.footKey = key;
+    const nodes = [];
+    if (state === "failed" || state === "interrupted") nodes.push(this.trouble());
+    else if (state === "stopped") nodes.push(el("p", { className: "stopped" }, t("stopped")));
+    if (generation?.finish_reason === "length") nodes.push(el("p", { className: "stopped" }, t("cut_by_length")));
+    if (generation?.origin && state !== "failed" && state !== "interrupted") nodes.push(truthLine(generation));
+    nodes.push(this.actionRow());
+    this.foot.replaceChildren(...nodes);
+  }
+
+  trouble() {
+    const { state, text, generation, id } = this.message;
+    const kept = t(text ? "kept.part" : "kept.question");
+    const words = generation?.error_code ? errorText(generation.error_code, { seconds: 5 }) : t(`error.${state}`);
+    const button = el("button", { type: "button", onclick: () => this.actions.regenerate(id) }, icon("again"), t("try_again"));
+    return el("div", { className: "note", role: "alert" }, el("span", {}, `${words} ${kept}`), button);
+  }
+
+  actionRow() {
+    const { id, generation } = this.message;
+    const again = generation && generation.origin !== "model" ? t("answer_fresh") : t("answer_again");
+    return el(
+      "div",
+      { className: "actions" },
+      iconButton("copy", t("copy"), (event) => this.actions.copy(this.message.text, event.currentTarget)),
+      iconButton("again", again, () => this.actions.regenerate(id)),
+      this.variantRow(),
+    );
+  }
+
+  variantRow() {
+    const { variants, message } = this;
+    if (!variants || variants.length < 2) return null;
+    const place = variants.findIndex((variant) => variant.id === message.id);
+    const step = (by, name, label) => iconButton(name, label, () => this.actions.showVariant(variants[place + by].id), { disabled: !variants[place + by] });
+    const count = el("span", { "aria-label": t("variants", { n: place + 1, total: variants.length }) }, `${place + 1}/${variants.length}`);
+    return el("span", { className: "variants" }, step(-1, "left", t("variant.previous")), count, step(1, "right", t("variant.next")));
+  }
+}

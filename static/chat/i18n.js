@@ -1,0 +1,38 @@
+// The page's texts in the language that the server chose. Catalogues are plain modules, one per language.
+
+import en from "./texts/en.js";
+import zhHans from "./texts/zh-hans.js";
+
+export const catalogues = { en, "zh-hans": zhHans };
+export const language = document.documentElement.lang.toLowerCase() in catalogues ? document.documentElement.lang.toLowerCase() : "en";
+const texts = catalogues[language];
+
+/** The text `key` with {names} filled in. With `count`, the form `key.one` is taken where the language has it. */
+export function t(key, values = {}) {
+  const single = values.count === 1 && texts[`${key}.one`];
+  const text = single || (texts[key] ?? key);
+  return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
+}
+
+export const has = (key) => key in texts;
+
+/** The text for an error code, or the general one. */
+export function errorText(code, values) {
+  return t(has(`error.${code}`) ? `error.${code}` : "error.general", values);
+}
+
+const number = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
+export const formatNumber = (value) => number.format(value);
+
+/** A duration in words a person reads at a glance: 240 ms, 1.4 s. */
+export function formatMs(ms) {
+  return ms < 1000 ? t("ms", { n: Math.round(ms) }) : t("seconds", { n: formatNumber(ms / 1000) });
+}
+
+/** How old something is: just now, 5 min, 3 h, 2 days. */
+export function formatAge(seconds) {
+  if (seconds < 60) return t("age.now");
+  if (seconds < 3600) return t("age.minutes", { n: Math.floor(seconds / 60) });
+  if (seconds < 86_400) return t("age.hours", { n: Math.floor(seconds / 3600) });
+  return t("age.days", { count: Math.floor(seconds / 86_400), n: Math.floor(seconds / 86_400) });
+}

@@ -1,0 +1,26 @@
+// The one state of the page. Parts are replaced or changed by the module that owns them, then announced by name.
+
+export class Store {
+  constructor(boot) {
+    this.boot = boot;
+    this.connection = "connecting"; // connecting, open, lost, offline, signed-out
+    this.list = { items: [], next: null, query: "", state: "loading" };
+    this.conversation = emptyConversation();
+    this.listeners = new Map();
+  }
+
+  /** Calls `listener` after each change of `part`: connection, list, conversation, thread, answer. */
+  on(part, listener) {
+    if (!this.listeners.has(part)) this.listeners.set(part, []);
+    this.listeners.get(part).push(listener);
+  }
+
+  announce(part, detail) {
+    for (const listener of this.listeners.get(part) ?? []) listener(detail);
+  }
+}
+
+/** A conversation that has no message yet; it gets its id with the first accepted one. */
+export function emptyConversation() {
+  return { id: null, title: "", messages: new Map(), leaf: null, pending: [], state: "ready" };
+}

@@ -1,0 +1,53 @@
+// The truth line under an answer: where it came from, how fast, what was reused; a click shows where time went.
+
+import { el, icon } from "./dom.js";
+import { formatAge, formatMs, formatNumber, t } from "./i18n.js";
+import { speed } from "./generation.js";
+
+const PHASES = ["queue", "prefill", "decode", "delivery"];
+
+/** The line for a finished `generation`. */
+export function truthLine(generation) {
+  const details = el("div", { className: "breakdown", hidden: true });
+  const button = el("button", { type: "button", className: "truth", "aria-expanded": "false" }, ...facts(generation));
+  if (!generation.ttft_ms && !generation.decode_ms) button.disabled = true;
+  button.addEventListener("click", () => {
+    if (!details.firstChild) details.append(...breakdown(generation));
+    details.hidden = !details.hidden;
+    button.setAttribute("aria-expanded", String(!details.hidden));
+  });
+  return el("div", { className: generation.origin === "model" ? "truth-box" : "truth-box cached" }, button, details);
+}
+
+function facts(generation) {
+  const parts = [origin(generation)];
+  if (generation.ttft_ms) parts.push(t("truth.first", { time: formatMs(generation.ttft_ms) }));
+  if (generation.generated_tokens) {
+    const perSecond = speed(generation);
+    const tokens = t("truth.tokens", { count: generation.generated_tokens, n: formatNumber(generation.generated_tokens) });
+    parts.push(perSecond ? `${tokens}, ${t("truth.speed", { n: formatNumber(perSecond) })}` : tokens);
+  }
+  if (generation.reused_tokens) parts.push(t("truth.reused", { count: generation.reused_tokens, n: formatNumber(generation.reused_tokens) }));
+  return parts.map((part) => (part instanceof Node ? part : el("span", {}, part)));
+}
+
+function origin({ origin: source, cache_age_s, model }) {
+  if (source === "model") return el("span", {}, model || t("truth.model"));
+  const kind = t(source === "exact" ? "truth.exact" : "truth.similar");
+  const age = cache_age_s === null ? "" : ` · ${formatAge(cache_age_s)}`;
+  return el("span", { className: "leaf" }, icon("leaf"), `${kind}${age}`);
+}
+
+function breakdown(generation) {
+  const known = PHASES.map((phase) => [phase, generation[`${phase}_ms`]]).filter(([, ms]) => ms >= 0.5);
+  const total = known.reduce((sum, [, ms]) => sum + ms, 0) || 1;
+  const bar = el("div", { className: "bar", "aria-hidden": "true" });
+  const legend = el("dl", {});
+  for (const [phase, ms] of known) {
+    const part = el("i", { className: phase });
+    part.style.flexGrow = String(Math.max(ms / total, 0.01));
+    bar.append(part);
+    legend.append(el("div", { className: phase }, el("dt", {}, t(`phase.${phase}`)), el("dd", {}, formatMs(ms))));
+  }
+  return [bar, legend];
+}
