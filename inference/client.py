@@ -121,17 +121,20 @@ class EngineClient:
     async def cancel(self, generation_id: str, reason: str = "") -> bool:
         """True when the generation was running. `reason` is for the engine's log only."""
         message = pb.CancelRequest(generation_id=generation_id, reason=reason)
-        return (await self._call(self._stub().Cancel, message)).was_running
+        reply: pb.CancelReply = await self._call(self._stub().Cancel, message)
+        return reply.was_running
 
     async def warm(self, segments: Sequence[Segment], owner: Owner) -> bool:
         """Asks for the prefill of a history; False when the engine has better things to do."""
         message = pb.WarmRequest(segments=convert.segments_to_pb(segments), owner=convert.owner_to_pb(owner))
-        return (await self._call(self._stub().Warm, message)).accepted
+        reply: pb.WarmReply = await self._call(self._stub().Warm, message)
+        return reply.accepted
 
     async def forget(self, owner: Owner) -> int:
         """Drops the kept KV of a conversation; the number of blocks that were freed."""
         message = pb.ForgetRequest(owner=convert.owner_to_pb(owner))
-        return (await self._call(self._stub().Forget, message)).freed_blocks
+        reply: pb.ForgetReply = await self._call(self._stub().Forget, message)
+        return reply.freed_blocks
 
     async def count_tokens(self, segments: Sequence[Segment]) -> TokenCount:
         message = pb.CountTokensRequest(segments=convert.segments_to_pb(segments))

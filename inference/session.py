@@ -90,7 +90,9 @@ class Attachment:
 class SharedSession:
     """Runs while somebody follows something. `patience_s`: how long a lost front is waited for."""
 
-    def __init__(self, open_stream: OpenStream, *, deadline_s: float = SESSION_DEADLINE_S, patience_s: float = 20.0) -> None:
+    def __init__(
+        self, open_stream: OpenStream, *, deadline_s: float = SESSION_DEADLINE_S, patience_s: float = 20.0
+    ) -> None:
         self._open_stream = open_stream
         self._deadline_s = deadline_s
         self._patience_s = patience_s
@@ -153,7 +155,7 @@ class SharedSession:
             if loop.time() - lost_at > self._patience_s:
                 self._fail_all(EngineUnavailable(f"the engine cannot be reached: {error.message}"))
                 return
-            await asyncio.sleep(backoff_s * random.uniform(0.5, 1.0))
+            await asyncio.sleep(backoff_s * random.uniform(0.5, 1.0))  # noqa: S311 - spreads clients, no secret
             backoff_s = min(backoff_s * 2, MAX_BACKOFF_S)
 
     async def _stream(self) -> bool:

@@ -159,6 +159,8 @@ class CoreReady(msgspec.Struct, frozen=True, tag="ready"):
     blocks_total: int
     embedder: str = ""
     embedding_dim: int = 0
+    embed_prefix: str = ""  # goes before every text that is embedded
+    embed_max_tokens: int = 512
     supports_verify: bool = False
 
 

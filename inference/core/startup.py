@@ -99,6 +99,8 @@ def assemble(
         blocks_total=num_blocks,
         embedder=embedder.tag if embedder else "",
         embedding_dim=embedder.dim if embedder else 0,
+        embed_prefix=embedder.prefix if embedder else "",
+        embed_max_tokens=embedder.max_tokens if embedder else 0,
     )
     return Core(CoreLoop(parts), ready)
 

@@ -37,7 +37,8 @@ MAX_BACKOFF_S = 10.0
 HEALTHY_S = 30.0
 START_TIMEOUT_S = 600.0
 STOP_TIMEOUT_S = 5.0
-# A core that does not read for so many unsent bytes is stuck; the watchdog will see it.
+EXIT_CONFIG = 78  # EX_CONFIG of sysexits.h
+# A core that leaves so many bytes unread is stuck.
 MAX_UNSENT_BYTES = 2 * MAX_FRAME_BYTES
 
 
@@ -80,6 +81,8 @@ class CoreProcess:
         self._task: asyncio.Task[None] | None = None
         self._pending_since: float | None = None
         self._lost_reason = ""
+        self._exit_status: int | None = None
+        self.gave_up = asyncio.Event()  # the core says that starting it again does not help
         self.is_ready = False
         self.num_restarts = 0
         self.last_step_at = 0.0
@@ -133,7 +136,7 @@ class CoreProcess:
 
     async def _supervise(self) -> None:
         backoff_s = FIRST_BACKOFF_S
-        while True:
+        while not self.gave_up.is_set():
             started_at = self._clock()
             try:
                 await self._run_once()
@@ -142,6 +145,9 @@ class CoreProcess:
             was_ready, self.is_ready = self.is_ready, False
             await self._end_process()
             self._listener.on_lost(self._lost_reason)
+            if self._exit_status == EXIT_CONFIG:
+                self.gave_up.set()
+                return
             if was_ready and self._clock() - started_at > HEALTHY_S:
                 backoff_s = FIRST_BACKOFF_S
             logger.warning("core ended (%s); next start in %.1f s", self._lost_reason, backoff_s)
@@ -193,8 +199,8 @@ class CoreProcess:
         process, self._process = self._process, None
         if self._lost_reason:
             process.kill()
-        status = await self._spawner.wait(process, STOP_TIMEOUT_S)
-        self._lost_reason = self._lost_reason or _exit_text(status)
+        self._exit_status = await self._spawner.wait(process, STOP_TIMEOUT_S)
+        self._lost_reason = self._lost_reason or _exit_text(self._exit_status)
 
 
 async def _messages(reader: asyncio.StreamReader) -> AsyncIterator[FromCore]:

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from inference.core.messages import CoreStats
 from inference.types import EngineStats
 
-GAUGES = frozenset({"running", "waiting", "waiting_tokens", "blocks_total", "blocks_used", "blocks_cached", "blocks_free"})
+GAUGES = frozenset(
+    {"running", "waiting", "waiting_tokens", "blocks_total", "blocks_used", "blocks_cached", "blocks_free"}
+)
 _COUNTERS = tuple(name for name in CoreStats.__struct_fields__ if name not in GAUGES)
 _SHARED = tuple(name for name in CoreStats.__struct_fields__ if name in EngineStats.__dataclass_fields__)
 

@@ -32,7 +32,9 @@ def open_door(server: grpc.aio.Server, config: EngineConfig) -> None:
 
 def _open_unix(server: grpc.aio.Server, path: Path) -> None:
     if len(os.fsencode(path)) > MAX_SOCKET_PATH_BYTES:
-        raise DoorError(f"ENGINE_ADDRESS: a socket path ends at {MAX_SOCKET_PATH_BYTES} bytes, this one is longer: {path}")
+        raise DoorError(
+            f"ENGINE_ADDRESS: a socket path ends at {MAX_SOCKET_PATH_BYTES} bytes, this one is longer: {path}"
+        )
     _make_private_folder(path.parent)
     _remove_stale(path)
     before = os.umask(PRIVATE_UMASK)  # between bind and chmod nobody else may connect either

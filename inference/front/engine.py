@@ -13,13 +13,25 @@ import uuid
 from collections.abc import Sequence
 
 from inference.config import EngineConfig
-from inference.core.messages import Admit, Cancel, CoreReady, FinishedOut, Forget, SamplingSpec, StepPack
+from inference.core.messages import Admit, Cancel, CoreReady, FinishedOut, Forget, StepPack
 from inference.errors import InvalidRequest, ModelLoading, RequestRefused
 from inference.front import admission, sampling
 from inference.front.archive import Archive
+from inference.front.background import PREFIXES, Background
 from inference.front.core_process import CoreCommand, CoreProcess
 from inference.front.counters import Counters
-from inference.front.generation import Clock, Ending, Generation, State
+from inference.front.generation import (
+    CANCELLED,
+    ORPHANED,
+    OVERDUE,
+    RESTARTED,
+    STOPPING,
+    Clock,
+    Ending,
+    Generation,
+    GenerationLimits,
+    State,
+)
 from inference.front.identity import describe
 from inference.front.lane import Lane
 from inference.front.model import ServedModel
@@ -27,7 +39,7 @@ from inference.front.ownership import OwnerKeys
 from inference.front.prompts import Prompt
 from inference.front.readiness import Readiness
 from inference.front.spawner import Spawner
-from inference.types import EngineInfo, EngineStats, FinishReason, GenerateRequest, Owner, Segment, Submitted
+from inference.types import EngineInfo, EngineStats, GenerateRequest, Owner, Segment, Submitted
 
 logger = logging.getLogger(__name__)
 
@@ -36,12 +48,6 @@ RESTART_RETRY_S = 2.0
 # Longer prompts are encoded in a thread: the loop must go on delivering.
 MAX_INLINE_BYTES = 16_384
 MAX_ID_CHARACTERS = 64
-PROBE_PREFIX, WARM_PREFIX = "probe:", "warm:"
-RESTARTED = Ending(FinishReason.FAILED, "engine_restarted", "the engine was restarted in mid-answer")
-STOPPING = Ending(FinishReason.FAILED, "engine_stopped", "the engine is shutting down")
-OVERDUE = Ending(FinishReason.FAILED, "deadline_exceeded", "the answer was not complete within its deadline")
-CANCELLED = Ending(FinishReason.CANCELLED)
-ORPHANED = Ending(FinishReason.ORPHANED)
 
 
 class Engine:
@@ -65,12 +71,13 @@ class Engine:
             core_command, self, step_timeout_s=config.step_timeout_s, clock=clock, spawner=spawner
         )
         self.lane = Lane(self.core)
-        self.readiness = Readiness(interval_s=config.probe_interval_s, timeout_s=config.probe_timeout_s, clock=clock)
+        self._background = Background(self.core)
+        self.readiness = Readiness(
+            interval_s=config.probe_interval_s, timeout_s=config.probe_timeout_s, clock=clock
+        )
         self._keys = OwnerKeys(config.salt_key)
         self._clock = clock
         self._ready: CoreReady | None = None
-        self._background: set[str] = set()
-        self._num_background = 0
         self._submitting: dict[str, asyncio.Future[Submitted]] = {}
         self._cancelled_early: set[str] = set()
         self._is_stopping = False
@@ -100,15 +107,18 @@ class Engine:
         known = self.archive.find(request.generation_id)
         if known is not None:
             return Submitted(self.id, known.prompt_tokens)
-        first = self._submitting.get(request.generation_id)
+        first: asyncio.Future[Submitted] | None = self._submitting.get(request.generation_id)
         if first is not None:
             return await asyncio.shield(first)
-        future = self._submitting[request.generation_id] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Submitted] = asyncio.get_running_loop().create_future()
+        self._submitting[request.generation_id] = future
         try:
             future.set_result(await self._accept(request))
         except BaseException as error:
             self.counters.refused += isinstance(error, RequestRefused)
-            future.set_exception(error if isinstance(error, Exception) else ModelLoading("the submit was cancelled"))
+            future.set_exception(
+                error if isinstance(error, Exception) else ModelLoading("the submit was cancelled")
+            )
             future.exception()  # seen: there may be nobody else who waits for it
             raise
         finally:
@@ -131,17 +141,17 @@ class Engine:
     async def warm(self, segments: Sequence[Segment], owner: Owner) -> tuple[bool, int]:
         """Prefills a history when there is nothing better to do: (accepted, prompt tokens)."""
         salt, conversation = self._keys.salt(owner), self._keys.conversation(owner)
-        if self.reason or self.archive.num_live or self._background or not conversation:
+        if self.reason or self.archive.num_live or self._background.has_pending or not conversation:
             return False, 0
         prompt = await self._prompt(segments, add_generation_prompt=False)
         if self.reason or len(prompt.ids) >= self._limits().max_context:
             return False, len(prompt.ids)
-        self._admit_in_background(WARM_PREFIX, prompt.ids, 0, salt, conversation)
+        self._background.warm(prompt.ids, salt, conversation)
         return True, len(prompt.ids)
 
     async def forget(self, owner: Owner, timeout_s: float) -> int:
         """Freed blocks as the core's next report counts them; 0 when it does not report in time."""
-        self._loaded()
+        self.loaded()
         before = self.counters.total("forgotten_blocks")
         self.core.send(Forget(self._keys.conversation(owner)))
         try:
@@ -155,12 +165,14 @@ class Engine:
         limits = self._limits()
         return len((await self._prompt(segments)).ids), limits.max_context
 
-    @property
-    def supports_verify(self) -> bool:
-        return self._loaded().supports_verify
+    def loaded(self) -> CoreReady:
+        """What the core said about itself. Raises ModelLoading while there is none."""
+        if self._ready is None or self._is_stopping:
+            raise ModelLoading(self.reason or "the core is starting", retry_after_s=RESTART_RETRY_S)
+        return self._ready
 
     def info(self) -> EngineInfo:
-        return describe(self.id, self.config, self.model, self._loaded(), self._limits().max_context)
+        return describe(self.id, self.config, self.model, self.loaded(), self._limits().max_context)
 
     def stats(self) -> EngineStats:
         return self.counters.stats(
@@ -211,7 +223,7 @@ class Engine:
         self.lane.fail_all("the engine was restarted")
 
     def has_pending_work(self) -> bool:
-        return bool(self.archive.num_live or self._background or self.lane.has_pending)
+        return bool(self.archive.num_live or self._background.has_pending or self.lane.has_pending)
 
     # Details
 
@@ -249,13 +261,15 @@ class Engine:
         return Generation(
             request.generation_id,
             len(prompt.ids),
-            request.sampling.stop,
-            self.model.stop_ids,
+            GenerationLimits(
+                stops=request.sampling.stop,
+                stop_ids=self.model.stop_ids,
+                deadline_s=min(request.deadline_s, longest_s) if request.deadline_s > 0 else longest_s,
+                max_log_bytes=self.config.log_max_bytes,
+                wants_logprobs=request.sampling.logprobs is not None,
+            ),
             tokenizer=self.model.tokenizer,
             clock=self._clock,
-            deadline_s=min(request.deadline_s, longest_s) if request.deadline_s > 0 else longest_s,
-            max_log_bytes=self.config.log_max_bytes,
-            wants_logprobs=request.sampling.logprobs is not None,
         )
 
     async def _prompt(self, segments: Sequence[Segment], *, add_generation_prompt: bool = True) -> Prompt:
@@ -267,17 +281,16 @@ class Engine:
         self.counters.ledger_fallbacks += prompt.num_fallbacks
         return prompt
 
-    def _loaded(self) -> CoreReady:
-        if self._ready is None or self._is_stopping:
-            raise ModelLoading(self.reason or "the core is starting", retry_after_s=RESTART_RETRY_S)
-        return self._ready
-
     def _limits(self) -> admission.Limits:
         """Raises ModelLoading while there is no core."""
-        config, longest = self.config, self._loaded().max_context
+        config, longest = self.config, self.loaded().max_context
         max_context = min(config.max_context, longest) if config.max_context else longest
         return admission.Limits(
-            config.max_queue, config.max_queued_tokens, config.max_batch, config.max_output_tokens, max_context
+            config.max_queue,
+            config.max_queued_tokens,
+            config.max_batch,
+            config.max_output_tokens,
+            max_context,
         )
 
     def _load(self) -> admission.Load:
@@ -304,7 +317,7 @@ class Engine:
             generation.publish()
 
     def _on_finished(self, out: FinishedOut) -> None:
-        self._background.discard(out.id)
+        self._background.on_finished(out.id)
         generation = self.archive.find(out.id)
         if generation is None or not generation.is_live:
             return
@@ -350,19 +363,10 @@ class Engine:
             self._probe()
 
     def _probe(self) -> None:
-        ids = self.model.tokenizer.encode_plain("Hi", is_start=True)
-        self._admit_in_background(PROBE_PREFIX, ids, 1, b"probe", b"")
-
-    def _admit_in_background(self, prefix: str, ids: list[int], max_tokens: int, salt: bytes, conversation: bytes) -> None:
-        self._num_background += 1
-        background_id = f"{prefix}{self._num_background}"
-        self._background.add(background_id)
-        self.core.send(
-            Admit(background_id, ids, SamplingSpec(), max_tokens, [], salt, conversation, is_background=True)
-        )
+        self._background.probe(self.model.tokenizer.encode_plain("Hi", is_start=True))
 
 
 def _check_id(generation_id: str) -> None:
-    is_ours = generation_id.startswith((PROBE_PREFIX, WARM_PREFIX))
+    is_ours = generation_id.startswith(PREFIXES)
     if not 1 <= len(generation_id) <= MAX_ID_CHARACTERS or is_ours:
         raise InvalidRequest(f"a generation id is a UUID, not {generation_id[:MAX_ID_CHARACTERS]!r}")

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from inference.core.messages import FinishedOut, TokenOut
+from inference.errors import BY_CODE
 from inference.front.detokenizer import Detokenizer
 from inference.front.log import EventLog
 from inference.front.stops import StopFilter
@@ -47,6 +48,24 @@ class Ending:
     error_message: str = ""
 
 
+RESTARTED = Ending(FinishReason.FAILED, "engine_restarted", "the engine was restarted in mid-answer")
+STOPPING = Ending(FinishReason.FAILED, "engine_stopped", "the engine is shutting down")
+OVERDUE = Ending(FinishReason.FAILED, "deadline_exceeded", "the answer was not complete within its deadline")
+CANCELLED = Ending(FinishReason.CANCELLED)
+ORPHANED = Ending(FinishReason.ORPHANED)
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationLimits:
+    """Where an answer ends. One whose log gets larger than `max_log_bytes` ends as if its length were reached."""
+
+    deadline_s: float
+    max_log_bytes: int
+    stops: tuple[str, ...] = ()
+    stop_ids: frozenset[int] = frozenset()
+    wants_logprobs: bool = False
+
+
 class Follower(Protocol):
     """Somebody who wants to know that there is news; `front.sessions` has the real one."""
 
@@ -54,20 +73,16 @@ class Follower(Protocol):
 
 
 class Generation:
-    """`max_log_bytes`: an answer whose log gets larger ends as if its length were reached."""
+    """QUEUED -> RUNNING -> ENDING -> ENDED; what has left as a delta never changes."""
 
     def __init__(
         self,
         generation_id: str,
         prompt_tokens: int,
-        stops: tuple[str, ...],
-        stop_ids: frozenset[int],
+        limits: GenerationLimits,
         *,
         tokenizer: Tokenizer,
         clock: Clock,
-        deadline_s: float,
-        max_log_bytes: int,
-        wants_logprobs: bool = False,
     ) -> None:
         self.id = generation_id
         self.prompt_tokens = prompt_tokens
@@ -79,17 +94,16 @@ class Generation:
         self.num_visible_tokens = 0
         self._num_taken_tokens = 0
         self._tokenizer = tokenizer
-        self._ignored_ids = stop_ids | tokenizer.special_ids
+        self._ignored_ids = limits.stop_ids | tokenizer.special_ids
         self._detokenizer = Detokenizer(tokenizer)
-        self._stops = StopFilter(stops)
+        self._stops = StopFilter(limits.stops)
         self._unreleased: deque[tuple[int, list[TokenOut]]] = deque()  # (characters, tokens that make them)
         self._undecoded: list[TokenOut] = []
         self._fresh: list[tuple[str, list[TokenOut]]] = []
-        self._max_log_bytes = max_log_bytes
-        self._wants_logprobs = wants_logprobs
+        self._limits = limits
         self._clock = clock
         self.accepted_at = self.unattended_since = clock()
-        self.deadline_at = self.accepted_at + deadline_s
+        self.deadline_at = self.accepted_at + limits.deadline_s
         self.ended_at = 0.0
         self._ttft_s = 0.0
 
@@ -136,7 +150,7 @@ class Generation:
         self._release(visible)
         if is_stopped:
             self.end_soon(Ending(FinishReason.STOP))
-        elif self.log.num_bytes > self._max_log_bytes:
+        elif self.log.num_bytes > self._limits.max_log_bytes:
             self.end_soon(Ending(FinishReason.LENGTH))
 
     def publish(self) -> None:
@@ -144,8 +158,10 @@ class Generation:
         if not self._fresh:
             return
         tokens = [out for _, outs in self._fresh for out in outs]
-        delta = pb.Delta(text="".join(text for text, _ in self._fresh), token_ids=[out.token for out in tokens])
-        if self._wants_logprobs:
+        delta = pb.Delta(
+            text="".join(text for text, _ in self._fresh), token_ids=[out.token for out in tokens]
+        )
+        if self._limits.wants_logprobs:
             delta.logprobs.extend(self._logprob(out) for out in tokens)
         self._fresh.clear()
         if not self._ttft_s:
@@ -179,7 +195,9 @@ class Generation:
             peak_kv_bytes=out.peak_kv_bytes,
             block_seconds=out.block_seconds,
         )
-        timings = pb.Timings(queue_s=out.queue_s, prefill_s=out.prefill_s, decode_s=out.decode_s, ttft_s=self._ttft_s)
+        timings = pb.Timings(
+            queue_s=out.queue_s, prefill_s=out.prefill_s, decode_s=out.decode_s, ttft_s=self._ttft_s
+        )
         self._end(usage, timings)
 
     def abandon(self, ending: Ending) -> None:
@@ -201,8 +219,7 @@ class Generation:
         if is_stopped:
             return Ending(FinishReason.STOP)
         reason = FinishReason(out.reason)
-        error_code = "generation_failed" if reason is FinishReason.FAILED else ""
-        return Ending(reason, error_code, out.error)
+        return Ending(reason, *_split_error(out.error)) if reason is FinishReason.FAILED else Ending(reason)
 
     def _end(self, usage: pb.Usage, timings: pb.Timings) -> None:
         assert self.ending is not None
@@ -251,3 +268,9 @@ class Generation:
         ]
         raw = self._tokenizer.token_bytes(out.token)
         return pb.TokenLogprob(token_id=out.token, token=raw, logprob=out.logprob, top=top)
+
+
+def _split_error(error: str) -> tuple[str, str]:
+    """(code, message): the core may put one of our codes before its text."""
+    code, _, message = error.partition(": ")
+    return (code, message) if code in BY_CODE else ("generation_failed", error)

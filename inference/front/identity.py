@@ -13,7 +13,9 @@ from inference.front.model import ServedModel
 from inference.types import EngineInfo
 
 
-def describe(engine: str, config: EngineConfig, model: ServedModel, core: CoreReady, max_context: int) -> EngineInfo:
+def describe(
+    engine: str, config: EngineConfig, model: ServedModel, core: CoreReady, max_context: int
+) -> EngineInfo:
     parts = (core.revision, model.tokenizer.fingerprint, model.template_fingerprint, core.dtype)
     return EngineInfo(
         engine=engine,

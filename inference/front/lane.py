@@ -6,7 +6,7 @@ Knows a bound on what waits. Does not know tokenizers; batches are made in the c
 from __future__ import annotations
 
 import asyncio
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from inference.core.messages import Embedded, EmbedTexts, StepPack, Verified, VerifyPairs
 from inference.errors import EngineError, EngineUnavailable, InvalidRequest, QueueFull
@@ -47,7 +47,8 @@ class Lane:
             _resolve(self._verifying.get(verified.id), verified)
 
     def fail_all(self, message: str) -> None:
-        for future in [*self._embedding.values(), *self._verifying.values()]:
+        futures: list[asyncio.Future[Any]] = [*self._embedding.values(), *self._verifying.values()]
+        for future in futures:
             if not future.done():
                 future.set_exception(EngineUnavailable(message))
 

@@ -12,6 +12,9 @@ from inference.front.prompts import PromptBuilder
 from inference.front.sampling import SamplingDefaults
 from inference.front.tokenizer import Tokenizer
 
+# (texts, prefix of every text, longest in tokens) -> ids with the encoder's own special tokens
+EmbedIds = Callable[[Sequence[str], str, int], list[list[int]]]
+
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
@@ -24,5 +27,5 @@ class ServedModel:
     template_fingerprint: str = ""
     defaults: SamplingDefaults = field(default_factory=SamplingDefaults)
     is_trial: bool = False
-    embed_ids: Callable[[Sequence[str]], list[list[int]]] | None = None
+    embed_ids: EmbedIds | None = None
     pair_ids: Callable[[Sequence[tuple[str, str]]], list[list[int]]] | None = None

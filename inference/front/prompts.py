@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from inference.errors import InvalidRequest
 from inference.front.spans import Span, find_spans, marked, marker_spans
@@ -35,12 +35,23 @@ class Prompt:
 class _Draft:
     """Prompt parts in order: a control token, text still to be encoded, or ids taken over."""
 
-    parts: list[int | str | tuple[int, ...]]
+    parts: list[int | str | tuple[int, ...]] = field(default_factory=list)
+    spelled: list[str] = field(default_factory=list)  # what decode() of all ids has to give
     num_ledger_tokens: int = 0
     num_fallbacks: int = 0
 
+    def add_control(self, token: int, text: str) -> None:
+        self.parts.append(token)
+        self.spelled.append(text)
+
+    def add_ledger(self, ids: tuple[int, ...], text: str) -> None:
+        self.parts.append(ids)
+        self.spelled.append(text)
+        self.num_ledger_tokens += len(ids)
+
     def add_text(self, text: str) -> None:
         """Joins neighbouring texts, so that they are encoded as one, as the model was trained."""
+        self.spelled.append(text)
         if text and self.parts and isinstance(self.parts[-1], str):
             self.parts[-1] += text
         elif text:
@@ -73,10 +84,14 @@ class PromptBuilder:
         messages = [(segment.role, segment.text) for segment in segments]
         return self._template.render(messages, add_generation_prompt=add_generation_prompt)
 
-    def _spans(self, segments: Sequence[Segment], text: str, add_generation_prompt: bool) -> list[Span] | None:
+    def _spans(
+        self, segments: Sequence[Segment], text: str, add_generation_prompt: bool
+    ) -> list[Span] | None:
         """Where each segment stands in `text`; None when the template changes texts in a way we cannot follow."""
         nonce = secrets.token_hex(8)
-        names = [f"\ue000{nonce}.{index}\ue001" if segment.text else "" for index, segment in enumerate(segments)]
+        names = [
+            f"\ue000{nonce}.{index}\ue001" if segment.text else "" for index, segment in enumerate(segments)
+        ]
         messages = [(segment.role, name) for segment, name in zip(segments, names, strict=True)]
         try:
             frame = self._template.render(messages, add_generation_prompt=add_generation_prompt)
@@ -97,13 +112,13 @@ class PromptBuilder:
     def _assemble(self, text: str, spans: list[Span], segments: Sequence[Segment]) -> Prompt:
         with_ledger = self._draft(spans, segments)
         ids = self._encode(with_ledger)
-        if self._tokenizer.decode(ids) == text:
+        if self._tokenizer.decode(ids) == "".join(with_ledger.spelled):
             return Prompt(text, ids, with_ledger.num_ledger_tokens, with_ledger.num_fallbacks)
         plain = self._draft(spans, [Segment(segment.role, segment.text) for segment in segments])
         return Prompt(text, self._encode(plain), 0, with_ledger.num_fallbacks + 1)
 
     def _draft(self, spans: list[Span], segments: Sequence[Segment]) -> _Draft:
-        draft = _Draft([])
+        draft = _Draft()
         for span in spans:
             if span.segment is None:
                 self._add_template_text(draft, span.text)
@@ -115,7 +130,8 @@ class PromptBuilder:
         position = 0
         for match in self._tokenizer.control_pattern.finditer(text):
             draft.add_text(text[position : match.start()])
-            draft.parts.append(self._tokenizer.control_id(match.group()))
+            token = self._tokenizer.control_id(match.group())
+            draft.add_control(token, self._tokenizer.decode([token]))
             position = match.end()
         draft.add_text(text[position:])
 
@@ -124,8 +140,7 @@ class PromptBuilder:
         if segment.token_ids and len(known_text) < len(text):
             draft.num_fallbacks += 1
         if ids:
-            draft.parts.append(ids)
-            draft.num_ledger_tokens += len(ids)
+            draft.add_ledger(ids, known_text)
         draft.add_text(text[len(known_text) :])
 
     def _ledger_ids(self, text: str, segment: Segment) -> tuple[tuple[int, ...], str]:

@@ -5,6 +5,7 @@ Knows times; does not know how a probe is made.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 
@@ -18,11 +19,13 @@ class Readiness:
         self._reason = "the core is starting"
         self._token_at: float | None = None
         self._waiting_since: float | None = None
+        self.first_token = asyncio.Event()
 
     def on_token(self) -> None:
         """A token was made, or a part of a prompt was read."""
         self._token_at = self._clock()
         self._waiting_since = None
+        self.first_token.set()
 
     def on_work(self, has_work: bool) -> None:
         """Called often: how long work waits without a token counts from here."""
@@ -42,6 +45,9 @@ class Readiness:
         """Why the engine is not ready; empty when it is."""
         if self._token_at is None:
             return self._reason
-        if self._waiting_since is not None and (waited_s := self._clock() - self._waiting_since) > self._timeout_s:
+        if (
+            self._waiting_since is not None
+            and (waited_s := self._clock() - self._waiting_since) > self._timeout_s
+        ):
             return f"no token for {waited_s:.1f} s with work pending"
         return ""

@@ -14,15 +14,15 @@ import grpc
 from grpc_health.v1 import health_pb2_grpc
 
 from inference.client import MAX_MESSAGE_BYTES
-from inference.config import EngineConfig
+from inference.front.core_process import EXIT_CONFIG
 from inference.front.door import DoorError, open_door
 from inference.front.engine import Engine
+from inference.front.readiness import Readiness
 from inference.front.server import EngineService, HealthService, TokenCheck
 from inference.proto.engine_pb2_grpc import add_EngineServicer_to_server
 
 logger = logging.getLogger(__name__)
 
-EXIT_CONFIG = 78  # EX_CONFIG of sysexits.h
 DRAIN_S = 2.0
 
 
@@ -41,13 +41,13 @@ async def serve(engine: Engine, *, say: Callable[[str], None]) -> int:
     engine.start()
     await server.start()
     say(f"listening on {engine.config.address}")
-    ready = asyncio.create_task(_say_when_ready(engine, say))
-    await stop.wait()
+    ready = asyncio.create_task(_say_when_ready(engine.readiness, say))
+    await _first_of(stop, engine.core.gave_up)
     say("stopping")
     ready.cancel()
     await engine.stop()
     await server.stop(DRAIN_S)
-    return 0
+    return EXIT_CONFIG if engine.core.gave_up.is_set() else 0
 
 
 def build_server(engine: Engine) -> grpc.aio.Server:
@@ -65,7 +65,13 @@ def build_server(engine: Engine) -> grpc.aio.Server:
     return server
 
 
-async def _say_when_ready(engine: Engine, say: Callable[[str], None]) -> None:
-    while engine.reason:
-        await asyncio.sleep(0.05)
+async def _first_of(*events: asyncio.Event) -> None:
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
+
+
+async def _say_when_ready(readiness: Readiness, say: Callable[[str], None]) -> None:
+    await readiness.first_token.wait()
     say("ready")

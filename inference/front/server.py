@@ -9,7 +9,7 @@ import asyncio
 import hmac
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -28,14 +28,17 @@ MAX_TEXTS = 512
 FORGET_TIMEOUT_S = 1.0
 WATCH_INTERVAL_S = 0.2
 
-Context = grpc.aio.ServicerContext
+Context: TypeAlias = grpc.aio.ServicerContext
+Reply = TypeVar("Reply")
 
 
 class EngineService(EngineServicer):
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def Session(self, commands: AsyncIterator[pb.SessionCommand], context: Context) -> AsyncIterator[pb.EventPack]:
+    async def Session(
+        self, commands: AsyncIterator[pb.SessionCommand], context: Context
+    ) -> AsyncIterator[pb.EventPack]:
         session = ClientSession(self._engine.archive.find)
         reader = asyncio.create_task(_obey_all(session, commands))
         try:
@@ -58,7 +61,9 @@ class EngineService(EngineServicer):
         return pb.WarmReply(accepted=accepted, prompt_tokens=prompt_tokens)
 
     async def Forget(self, request: pb.ForgetRequest, context: Context) -> pb.ForgetReply:
-        freed = await _answered(context, self._engine.forget(convert.owner_from_pb(request.owner), FORGET_TIMEOUT_S))
+        freed = await _answered(
+            context, self._engine.forget(convert.owner_from_pb(request.owner), FORGET_TIMEOUT_S)
+        )
         return pb.ForgetReply(freed_blocks=freed)
 
     async def CountTokens(self, request: pb.CountTokensRequest, context: Context) -> pb.CountTokensReply:
@@ -83,23 +88,24 @@ class EngineService(EngineServicer):
 
     async def _embed(self, texts: list[str]) -> pb.EmbedReply:
         _check_number(len(texts), "texts")
-        embedder = self._engine.info().embedder
-        if self._engine.model.embed_ids is None or not embedder:
+        core, embed_ids = self._engine.loaded(), self._engine.model.embed_ids
+        if embed_ids is None or not core.embedder:
             raise NotSupported("this engine has no embedding lane")
-        token_ids = self._engine.model.embed_ids(texts)
+        token_ids = await asyncio.to_thread(embed_ids, texts, core.embed_prefix, core.embed_max_tokens)
         answer = await self._engine.lane.embed(token_ids)
         size = 4 * answer.dim
         vectors = [
             pb.Vector(values=answer.vectors[size * row : size * (row + 1)], num_tokens=len(ids))
             for row, ids in enumerate(token_ids)
         ]
-        return pb.EmbedReply(vectors=vectors, embedder=embedder)
+        return pb.EmbedReply(vectors=vectors, embedder=core.embedder)
 
     async def _verify(self, pairs: list[tuple[str, str]]) -> pb.VerifyReply:
         _check_number(len(pairs), "pairs")
-        if self._engine.model.pair_ids is None or not self._engine.supports_verify:
+        core, pair_ids = self._engine.loaded(), self._engine.model.pair_ids
+        if pair_ids is None or not core.supports_verify:
             raise NotSupported("this engine has no verifier")
-        answer = await self._engine.lane.verify(self._engine.model.pair_ids(pairs))
+        answer = await self._engine.lane.verify(await asyncio.to_thread(pair_ids, pairs))
         return pb.VerifyReply(scores=answer.scores)
 
 
@@ -109,7 +115,9 @@ class HealthService(health_pb2_grpc.HealthServicer):
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def Check(self, request: health_pb2.HealthCheckRequest, context: Context) -> health_pb2.HealthCheckResponse:
+    async def Check(
+        self, request: health_pb2.HealthCheckRequest, context: Context
+    ) -> health_pb2.HealthCheckResponse:
         return self._response()
 
     async def Watch(
@@ -135,7 +143,9 @@ class TokenCheck(grpc.aio.ServerInterceptor):
         self._expected = f"Bearer {token}".encode()
 
     async def intercept_service(
-        self, continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]], details: grpc.HandlerCallDetails
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
+        details: grpc.HandlerCallDetails,
     ) -> Any:
         metadata = dict(details.invocation_metadata or ())
         given = metadata.get("authorization", "")
@@ -168,13 +178,14 @@ async def _obey_all(session: ClientSession, commands: AsyncIterator[pb.SessionCo
         session.obey(command)
 
 
-async def _answered(context: Context, work: Awaitable[Any]) -> Any:
+async def _answered(context: Context, work: Awaitable[Reply]) -> Reply:
     """The result of `work`; an engine error ends the call with its status."""
     try:
         return await work
     except EngineError as error:
         status, text, metadata = to_status(error)
         await context.abort(status, text, metadata)
+        raise  # abort has raised already
 
 
 def _check_number(number: int, what: str) -> None:

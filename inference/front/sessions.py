@@ -43,7 +43,9 @@ class ClientSession:
         if generation is None:
             self._refuse(generation_id, GenerationUnknown.code, f"no generation {generation_id!r} here")
         elif len(self._cursors) >= MAX_ATTACHED:
-            self._refuse(generation_id, "queue_full", f"one client follows at most {MAX_ATTACHED} generations")
+            self._refuse(
+                generation_id, "queue_full", f"one client follows at most {MAX_ATTACHED} generations"
+            )
         else:
             self._cursors[generation_id] = min(after, self._cursors.get(generation_id, after))
             generation.follow(self)

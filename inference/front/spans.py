@@ -78,6 +78,8 @@ def _split(frame: str, names: Sequence[str]) -> list[tuple[str, int | None]]:
 
 def _fitting(text: str, rendered: str, position: int, next_glue: str) -> str | None:
     for candidate in (text, text.strip(), text.lstrip(), text.rstrip()):
-        if rendered.startswith(candidate, position) and rendered.startswith(next_glue, position + len(candidate)):
+        if rendered.startswith(candidate, position) and rendered.startswith(
+            next_glue, position + len(candidate)
+        ):
             return candidate
     return None

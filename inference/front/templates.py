@@ -48,7 +48,9 @@ class ChatTemplate:
         """The prompt as text, from (role, text) pairs. Raises TemplateRefused."""
         dicts = [{"role": role, "content": text} for role, text in messages]
         try:
-            return self._template.render(messages=dicts, add_generation_prompt=add_generation_prompt, **self._tokens)
+            return self._template.render(
+                messages=dicts, add_generation_prompt=add_generation_prompt, **self._tokens
+            )
         except jinja2.TemplateError as error:
             raise TemplateRefused(f"the model's chat template does not take this history: {error}") from error
         except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
@@ -58,7 +60,7 @@ class ChatTemplate:
 class _GenerationBlock(Extension):
     """`{% generation %}` marks the assistant's text for training; here it only shows what is inside."""
 
-    tags = {"generation"}
+    tags = {"generation"}  # noqa: RUF012 - an instance attribute in the base class
 
     def parse(self, parser: Parser) -> Node:
         line = next(parser.stream).lineno
@@ -77,5 +79,7 @@ def _strftime_now(pattern: str) -> str:
     return datetime.now().strftime(pattern)
 
 
-def _to_json(value: Any, indent: int | None = None, ensure_ascii: bool = False, sort_keys: bool = False) -> str:
+def _to_json(
+    value: Any, indent: int | None = None, ensure_ascii: bool = False, sort_keys: bool = False
+) -> str:
     return json.dumps(value, indent=indent, ensure_ascii=ensure_ascii, sort_keys=sort_keys)

@@ -50,7 +50,9 @@ def owner_from_pb(owner: pb.Owner) -> Owner:
 
 def sampling_to_pb(sampling: Sampling) -> pb.Sampling:
     given = {name: getattr(sampling, name) for name in SAMPLING_FIELDS}
-    return pb.Sampling(stop=sampling.stop, **{name: value for name, value in given.items() if value is not None})
+    return pb.Sampling(
+        stop=sampling.stop, **{name: value for name, value in given.items() if value is not None}
+    )
 
 
 def sampling_from_pb(sampling: pb.Sampling) -> Sampling:

@@ -18,7 +18,12 @@ def generate(target: Path = REPOSITORY) -> list[Path]:
     """The generated files, written below `target` as inference/proto/*. Needs grpcio-tools."""
     from grpc_tools import protoc
 
-    options = [f"-I{REPOSITORY}", f"--python_out={target}", f"--pyi_out={target}", f"--grpc_python_out={target}"]
+    options = [
+        f"-I{REPOSITORY}",
+        f"--python_out={target}",
+        f"--pyi_out={target}",
+        f"--grpc_python_out={target}",
+    ]
     status = protoc.main(["protoc", *options, str(REPOSITORY / SOURCE)])
     if status != 0:
         raise RuntimeError(f"protoc ended with status {status}")

@@ -1,6 +1,6 @@
 """The scripted engine: the real front over a core that computes nothing. Starts at once, needs no model.
 
-    python -m inference.testing --address unix:/path/engine.sock [flags of `python -m inference`]
+python -m inference.testing --address unix:/path/engine.sock [flags of `python -m inference`]
 """
 
 from __future__ import annotations

@@ -18,6 +18,8 @@ import time
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 
+import msgspec
+
 from inference.core.messages import (
     FRAME_HEADER,
     Admit,
@@ -124,7 +126,9 @@ class ScriptedCore:
                 self.out.verified.append(Verified(command.id, scores))
 
     def _cancel(self, command: Cancel) -> None:
-        sequence = self.running.get(command.id) or next((s for s in self.waiting if s.admit.id == command.id), None)
+        sequence = self.running.get(command.id) or next(
+            (s for s in self.waiting if s.admit.id == command.id), None
+        )
         if sequence is None:
             return
         self.counters["cancelled"] += command.reason != "stop"
@@ -248,15 +252,13 @@ class ScriptedCore:
             "blocks_cached": cached,
             "blocks_free": BLOCKS_TOTAL - used - cached,
         }
-        stats = CoreStats(**{name: _number(name, value) for name, value in (self.counters | gauges).items()})
+        stats = msgspec.convert(self.counters | gauges, CoreStats, strict=False)
         out = self.out
-        message = StepPack(out.tokens, out.progress, out.finished, out.positions, out.embedded, out.verified, stats)
+        message = StepPack(
+            out.tokens, out.progress, out.finished, out.positions, out.embedded, out.verified, stats
+        )
         self.pipe.sendall(pack(message))
         self._begin_step()
-
-
-def _number(name: str, value: float) -> float:
-    return value if name == "step_seconds_sum" else int(value)
 
 
 def _blocks(num_tokens: int) -> int:

@@ -32,7 +32,8 @@ async def serve_scripted(config: EngineConfig) -> int:
 
 
 def core_command(config: EngineConfig) -> CoreCommand:
-    return CoreCommand([sys.executable, "-m", "inference.testing.core", "--max-batch", str(config.max_batch)], {})
+    argv = [sys.executable, "-m", "inference.testing.core", "--max-batch", str(config.max_batch)]
+    return CoreCommand(argv, {})
 
 
 def scripted_model(config: EngineConfig) -> ServedModel:
@@ -43,7 +44,7 @@ def scripted_model(config: EngineConfig) -> ServedModel:
         prompts=PromptBuilder(tokenizer, ChatTemplate(CHATML)),
         stop_ids=frozenset({END_OF_TURN}),
         defaults=SamplingDefaults(),
-        embed_ids=lambda texts: [list(text.encode()) for text in texts],
+        embed_ids=lambda texts, prefix, max_tokens: [list((prefix + text).encode()) for text in texts],
         pair_ids=_pair_ids,
     )
 

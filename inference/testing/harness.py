@@ -30,7 +30,8 @@ class ScriptedEngine:
     address: str
     argv: Sequence[str]
     environ: dict[str, str] = field(default_factory=dict)
-    client_options: dict[str, str] = field(default_factory=dict)
+    token: str = ""
+    tls_cert: str = ""
     process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
@@ -42,7 +43,7 @@ class ScriptedEngine:
 
     async def wait_until(self, *, is_ready: bool) -> None:
         """Returns when the health service says so. Raises TimeoutError."""
-        client = EngineClient(self.address, **self.client_options, call_timeout_s=1.0)
+        client = EngineClient(self.address, self.token, self.tls_cert, call_timeout_s=1.0)
         try:
             async with asyncio.timeout(START_TIMEOUT_S):
                 while await client.health() is not is_ready:
@@ -88,11 +89,14 @@ class ScriptedEngine:
 
 
 @asynccontextmanager
-async def scripted_engine(*flags: str, environ: dict[str, str] | None = None) -> AsyncIterator[ScriptedEngine]:
+async def scripted_engine(
+    *flags: str, environ: dict[str, str] | None = None
+) -> AsyncIterator[ScriptedEngine]:
     """A scripted engine on a private unix socket; `flags` are those of `python -m inference`."""
     folder = Path(tempfile.mkdtemp(prefix="rill-"))
     address = f"unix:{folder}/engine.sock"
-    engine = ScriptedEngine(address, [sys.executable, "-m", "inference.testing", "--address", address, *flags], environ or {})
+    argv = [sys.executable, "-m", "inference.testing", "--address", address, *flags]
+    engine = ScriptedEngine(address, argv, environ or {})
     try:
         await engine.start()
         yield engine

@@ -50,7 +50,7 @@ class ByteTokenizer:
     control_pattern = _CONTROL_PATTERN
     special_ids = frozenset(CONTROL_TOKENS.values())
     bos_token = ""
-    eos_token = "<|im_end|>"
+    eos_token = next(name for name, token in CONTROL_TOKENS.items() if token == END_OF_TURN)
 
     def knows(self, token: int) -> bool:
         return token < 256 or token in self.special_ids or token >> 24 in (2, 3)

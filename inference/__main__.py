@@ -1,0 +1,74 @@
+"""The engine: `python -m inference [flags]` serves one model until it is told to stop.
+
+Knows the order: settings, model folders, front with its core. Exit code 78 means that starting again does not help.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import sys
+from pathlib import Path
+
+from inference import settings
+from inference.config import EngineConfig
+from inference.front.core_process import EXIT_CONFIG, CoreCommand
+from inference.front.engine import Engine
+from inference.front.model_folder import FolderError, read_model_folder
+from inference.front.serve import serve
+from inference.front.spawner import Spawner
+from inference.models.errors import ModelError
+from inference.models.resolve import resolve
+
+TRIAL_PREFIX = "package:"
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m inference", description="Serves one model over gRPC.")
+    logging.basicConfig(level=logging.INFO, format="engine: %(levelname)s %(message)s")
+    try:
+        settings.add_flags(parser, EngineConfig)
+        config = settings.read(EngineConfig, **vars(parser.parse_args(argv)))
+    except settings.SettingError as error:
+        return _fail(str(error), EXIT_CONFIG)
+    spawner = Spawner(config.front_nice)
+    try:
+        folder = resolve(config.model, config.data_dir, say)
+        embed_folder = resolve(config.embed_model, config.data_dir, say) if config.embed_model else None
+        is_trial = config.model.startswith(TRIAL_PREFIX)
+        model = read_model_folder(folder, embed_folder, name=config.served_model_name, is_trial=is_trial)
+    except ModelError as error:
+        return _fail(str(error), error.exit_code)
+    except FolderError as error:
+        return _fail(str(error), EXIT_CONFIG)
+    command = core_command(config, folder, embed_folder)
+
+    async def run() -> int:
+        return await serve(Engine(config, model, command, spawner=spawner), say=say)
+
+    return asyncio.run(run())
+
+
+def core_command(config: EngineConfig, folder: Path, embed_folder: Path | None) -> CoreCommand:
+    """The core reads the same settings from its environment; secrets stay with the front."""
+    argv = [sys.executable, "-m", "inference.core", "--model-folder", str(folder)]
+    if embed_folder is not None:
+        argv += ["--embed-folder", str(embed_folder)]
+    fields = zip(EngineConfig.__dataclass_fields__, settings.describe(EngineConfig), strict=True)
+    return CoreCommand(
+        argv, {info.env: str(getattr(config, name)) for name, info in fields if not info.is_secret}
+    )
+
+
+def say(line: str) -> None:
+    print(f"engine: {line}", flush=True)
+
+
+def _fail(line: str, status: int) -> int:
+    print(f"engine: error: {line}", file=sys.stderr, flush=True)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""What the front reads from a model folder: tokenizer, chat template, sampling defaults, stop tokens.
+
+Knows the files' names and forms. Does not know weights, and imports neither torch nor transformers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from inference.front.model import ServedModel
+from inference.front.model_tokenizer import ModelTokenizer, read_embed_ids
+from inference.front.prompts import PromptBuilder
+from inference.front.sampling import SamplingDefaults
+from inference.front.templates import ChatTemplate
+
+
+class FolderError(Exception):
+    """The folder cannot be served; the text says what is missing."""
+
+
+def read_model_folder(
+    folder: Path, embed_folder: Path | None, *, name: str = "", is_trial: bool = False
+) -> ServedModel:
+    """Raises FolderError."""
+    settings = _read_json(folder / "tokenizer_config.json")
+    bos_token, eos_token = _token_text(settings.get("bos_token")), _token_text(settings.get("eos_token"))
+    tokenizer = ModelTokenizer(_required(folder / "tokenizer.json"), bos_token=bos_token, eos_token=eos_token)
+    source = _template_source(folder, settings)
+    try:
+        template = ChatTemplate(source, bos_token=bos_token, eos_token=eos_token)
+    except jinja2.TemplateError as error:
+        raise FolderError(f"{folder}: the chat template cannot be read: {error}") from error
+    return ServedModel(
+        name=name or folder.name,
+        tokenizer=tokenizer,
+        prompts=PromptBuilder(tokenizer, template),
+        stop_ids=_stop_ids(folder, tokenizer),
+        template_fingerprint=hashlib.sha256(source.encode()).hexdigest()[:16],
+        defaults=_defaults(_read_json(folder / "generation_config.json")),
+        is_trial=is_trial,
+        embed_ids=read_embed_ids(_required(embed_folder / "tokenizer.json")) if embed_folder else None,
+    )
+
+
+def _template_source(folder: Path, settings: dict[str, Any]) -> str:
+    file = folder / "chat_template.jinja"
+    if file.is_file():
+        return file.read_text(encoding="utf-8")
+    template = settings.get("chat_template")
+    if isinstance(template, list):
+        named = {entry["name"]: entry["template"] for entry in template}
+        template = named.get("default")
+    if not isinstance(template, str):
+        raise FolderError(f"{folder} has no chat template: a chat needs an instruct model")
+    return template
+
+
+def _stop_ids(folder: Path, tokenizer: ModelTokenizer) -> frozenset[int]:
+    """Every token that the folder's files call the end."""
+    ids: set[int] = set()
+    for file in ("generation_config.json", "config.json"):
+        value = _read_json(folder / file).get("eos_token_id")
+        ids |= set(value) if isinstance(value, list) else {value} if isinstance(value, int) else set()
+    if tokenizer.eos_token and tokenizer.control_pattern.fullmatch(tokenizer.eos_token):
+        ids.add(tokenizer.control_id(tokenizer.eos_token))
+    if not ids:
+        raise FolderError(f"{folder} names no end-of-sequence token: its answers would never end")
+    return frozenset(ids)
+
+
+def _defaults(fields: dict[str, Any]) -> SamplingDefaults:
+    """A greedy model stays greedy; values that are not given are ours."""
+    known = {
+        name: fields[name] for name in SamplingDefaults.__dataclass_fields__ if fields.get(name) is not None
+    }
+    if fields.get("do_sample") is False:
+        known["temperature"] = 0.0
+    return SamplingDefaults(**known)
+
+
+def _token_text(value: Any) -> str:
+    if isinstance(value, dict):
+        return str(value.get("content", ""))
+    return value if isinstance(value, str) else ""
+
+
+def _required(file: Path) -> Path:
+    if not file.is_file():
+        raise FolderError(f"{file} is missing")
+    return file
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    if not file.is_file():
+        return {}
+    try:
+        fields = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise FolderError(f"{file} is not JSON: {error}") from error
+    return fields if isinstance(fields, dict) else {}
