@@ -1,0 +1,133 @@
+"""The values that pass the cache's door: a question in, a decision out, an answer to remember.
+
+Knows no storage and no Django; `service` fills them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from semcache.guard import Verdict
+from semcache.policy import Rule
+
+# Raises on trouble; vectors have unit length.
+Embed = Callable[[list[str]], Awaitable[Sequence[Sequence[float]]]]
+
+
+class Outcome(StrEnum):
+    HIT_EXACT = "hit-exact"
+    HIT_SEMANTIC = "hit-semantic"
+    MISS = "miss"
+    BYPASS = "bypass"
+
+
+class Reason(StrEnum):
+    """Why a look-up ended as it did; stable codes for metrics and the admin."""
+
+    EXACT = "exact"
+    SIMILAR = "similar"
+    NOT_STORED = "not-stored"  # nothing live with this exact text, and semantic look-up does not apply
+    NO_NEIGHBOUR = "no-neighbour"
+    BELOW_THRESHOLD = "below-threshold"
+    GREY_ZONE = "grey-zone"
+    GUARDED = "guarded"
+    SHADOW = "shadow"
+    EMPTY = "empty-question"
+    NO_RULE = "no-rule"
+    RULE_OFF = "rule-off"
+    TEMPERATURE = "temperature"
+    OF_THIS_MOMENT = "of-this-moment"
+    NOT_ASKED = "not-asked"  # the caller wants no stored answer
+    TIMEOUT = "timeout"
+    EMBEDDER_FAILED = "embedder-failed"
+    STORE_FAILED = "store-failed"
+    RESTING = "resting"  # the store failed repeatedly and is left alone for a while
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked and everything that narrows whose answers may serve it.
+
+    `history` is the canonical text or a hash of everything before `text`; "" for a first turn. `parameters` is a
+    canonical string of everything that changes the output, without omitted values. `embedder` is "" when there is
+    no embedding lane: then only exact matches are served.
+    """
+
+    text: str
+    history: str
+    tenant: str
+    owner: str
+    model: str
+    model_revision: str
+    system_prompt: str
+    parameters: str
+    temperature: float | None
+    embedder: str
+    epoch: str = "1"
+    may_read: bool = True
+    may_store: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A stored answer that may be served. `similarity` is 1.0 for an exact match."""
+
+    entry_id: int
+    question: str
+    answer: str
+    token_ids: tuple[int, ...]
+    tokenizer: str
+    num_tokens: int
+    created_at: datetime
+    age_s: int
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A stored neighbour and what was found out about it; `verdicts` is empty below the thresholds."""
+
+    entry_id: int
+    question: str
+    similarity: float
+    verdicts: tuple[Verdict, ...] = ()
+    is_served: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a look-up found, why, and everything `remember` needs afterwards.
+
+    `would_hit` is what a shadow rule would have served. `scope` and `prompt_sha256` are where this question's own
+    answer belongs; `vector` is None when it may be found by its exact text only. `steps` are (name, milliseconds).
+    """
+
+    outcome: Outcome
+    reason: Reason
+    hit: Hit | None = None
+    would_hit: Hit | None = None
+    rule: Rule | None = None
+    text: str = ""
+    scope: str = ""
+    prompt_sha256: str = ""
+    sharing: str = "private"
+    vector: tuple[float, ...] | None = None
+    candidates: tuple[Candidate, ...] = ()
+    steps: tuple[tuple[str, float], ...] = ()
+    is_storable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A generated answer. `is_complete` is False for stopped, truncated, failed and refused ones."""
+
+    text: str
+    is_complete: bool
+    token_ids: tuple[int, ...] = ()
+    tokenizer: str = ""
+    num_tokens: int = 0
+    generation: UUID | None = None

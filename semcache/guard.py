@@ -1,0 +1,128 @@
+"""May the answer to one question serve another? Evidence from the words, where vectors cannot tell opposites apart.
+
+Pure: two texts in, verdicts out, each with its reason. Knows no similarity and no rule. Every check can only
+forbid; the guard is wrong in the safe direction when it does not know a word.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from semcache.reading import Reading, read
+
+Check = Callable[[Reading, Reading], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one check found; `why` is empty when it passed."""
+
+    check: str
+    passed: bool
+    why: str = ""
+
+
+def verdicts(stored: str, asked: str) -> tuple[Verdict, ...]:
+    """One verdict per check, for the question of a stored answer and the question asked now."""
+    one, other = read(stored), read(asked)
+    reasons = ((name, check(one, other)) for name, check in CHECKS.items())
+    return tuple(Verdict(name, not why, why) for name, why in reasons)
+
+
+def may_serve(found: Iterable[Verdict]) -> bool:
+    return all(verdict.passed for verdict in found)
+
+
+def _numbers(one: Reading, other: Reading) -> str:
+    """The same numbers, and where there are several, counting the same things."""
+    left, right = Counter(number for number, _ in one.numbers), Counter(number for number, _ in other.numbers)
+    if left != right:
+        return _differ(left.elements(), right.elements())
+    if len(left) > 1 and one.numbers != other.numbers:
+        return "the numbers count different things"
+    return ""
+
+
+def _dates(one: Reading, other: Reading) -> str:
+    return "" if one.dates == other.dates else _differ(one.dates, other.dates)
+
+
+def _negation(one: Reading, other: Reading) -> str:
+    return "" if one.is_negated == other.is_negated else "only one of them says no"
+
+
+def _opposites(one: Reading, other: Reading) -> str:
+    """Where both choose a side of a known pair of opposites, the same side or sides."""
+    for choice in {choice for choice, _ in one.sides} & {choice for choice, _ in other.sides}:
+        left = {side for kind, side in one.sides if kind == choice}
+        right = {side for kind, side in other.sides if kind == choice}
+        if left != right:
+            return "they are on different sides of a pair of opposites"
+    return ""
+
+
+def _persons(one: Reading, other: Reading) -> str:
+    are_apart = one.persons and other.persons and not one.persons & other.persons
+    return "they speak of different persons" if are_apart else ""
+
+
+def _asked_for(one: Reading, other: Reading) -> str:
+    are_apart = one.asks_for and other.asks_for and one.asks_for != other.asks_for
+    return f"one asks {one.asks_for}, the other {other.asks_for}" if are_apart else ""
+
+
+def _direction(one: Reading, other: Reading) -> str:
+    """The same words, but what comes from where, or who does it to whom, is exchanged."""
+    if Counter(one.words) != Counter(other.words):
+        return ""
+    left, right = dict(one.relations), dict(other.relations)
+    if any(left[word] != right[word] for word in left.keys() & right.keys()):
+        return "what the words relate is exchanged"
+    if one.words == other.words or (Counter(one.tokens) != Counter(other.tokens) and not one.has_relation_zh):
+        return ""
+    if one.is_chinese and not one.has_relation_zh and _is_rotated(one.words, other.words):
+        return ""  # "取消订单" and "订单取消": the topic may stand in front
+    return "the same words stand in another order"
+
+
+def _is_rotated(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    return any(one[place:] + one[:place] == other for place in range(1, len(one)))
+
+
+def _content(one: Reading, other: Reading) -> str:
+    """Every content word has its equal, synonym or obvious misspelling on the other side."""
+    left, right = set(one.words) - set(other.words), set(other.words) - set(one.words)
+    for word in sorted(left):
+        twin = next((candidate for candidate in sorted(right) if _is_misspelt(word, candidate)), None)
+        if twin:
+            left.discard(word)
+            right.discard(twin)
+    return _differ(left, right) if left or right else ""
+
+
+def _is_misspelt(one: str, other: str) -> bool:
+    """One letter differs inside a long word. Its ends must agree: "employer" is not "employee"."""
+    shorter, longer = sorted((one, other), key=len)
+    if len(shorter) < 6 or len(longer) - len(shorter) > 1 or one[:2] != other[:2] or one[-2:] != other[-2:]:
+        return False
+    place = next(index for index in range(len(longer)) if shorter[: index + 1] != longer[: index + 1])
+    rest = longer[place + 1 :]
+    return rest == (shorter[place + 1 :] if len(shorter) == len(longer) else shorter[place:])
+
+
+def _differ(left: Iterable[str], right: Iterable[str]) -> str:
+    return f"{' '.join(sorted(left)) or 'nothing'} ≠ {' '.join(sorted(right)) or 'nothing'}"
+
+
+CHECKS: dict[str, Check] = {
+    "numbers": _numbers,
+    "dates": _dates,
+    "negation": _negation,
+    "opposites": _opposites,
+    "persons": _persons,
+    "question": _asked_for,
+    "direction": _direction,
+    "content": _content,
+}

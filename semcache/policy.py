@@ -1,0 +1,117 @@
+"""Which rule decides about a question: matching and precedence.
+
+Pure: rules are plain values, patterns are RE2 (linear time, so no pattern can hang a request). Knows nothing of
+the database that keeps rules nor of what happens under a rule.
+
+Precedence, in this order: lowest priority number; at equal priority `off` and `exact` before the others; the more
+specific matcher; the lower id. The same rules give the same winner whatever order they arrive in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+import re2
+
+MAX_PATTERN_BYTES_OF_MEMORY = 1 << 20
+
+
+class Mode(StrEnum):
+    OFF = "off"
+    EXACT = "exact"
+    SEMANTIC = "semantic"
+    SHADOW = "shadow"
+
+
+class BadPattern(ValueError):
+    """The pattern is not RE2, or too large; the message is RE2's own."""
+
+    code = "bad_pattern"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row of the rule table, as a plain value. `search` is set by `compiled`."""
+
+    id: int
+    name: str
+    priority: int = 100
+    pattern: str = ""
+    keywords: tuple[str, ...] = ()
+    tenant: str = ""
+    model: str = ""
+    mode: str = Mode.SEMANTIC
+    sharing: str = "private"
+    ttl_s: int = 86_400
+    accept_similarity: float = 0.97
+    verify_similarity: float = 0.90
+    max_temperature: float = 1.0
+    search: Callable[[str], Any] | None = field(default=None, compare=False, repr=False)
+
+    def matches(self, text: str, tenant: str, model: str) -> bool:
+        """Tenant and model must agree where the rule names them; then the pattern or any keyword must be found."""
+        if (self.tenant and self.tenant != tenant) or (self.model and self.model != model):
+            return False
+        return self.search is None or bool(self.search(text))
+
+    @property
+    def precedence(self) -> tuple[int, bool, tuple[int, int], int]:
+        """Sorts the winner first."""
+        is_lenient = self.mode not in (Mode.OFF, Mode.EXACT)
+        num_conditions = sum(map(bool, (self.pattern, self.keywords, self.tenant, self.model)))
+        length = max((len(said) for said in (self.pattern, *self.keywords)), default=0)
+        return self.priority, is_lenient, (-num_conditions, -length), self.id
+
+
+def compiled(rules: Iterable[Rule], on_bad: Callable[[Rule, BadPattern], None]) -> tuple[Rule, ...]:
+    """The rules that can match, in order of precedence; one whose pattern is bad is left out and reported."""
+    usable = []
+    for rule in rules:
+        try:
+            usable.append(_with_search(rule))
+        except BadPattern as problem:
+            on_bad(rule, problem)
+    return tuple(sorted(usable, key=lambda rule: rule.precedence))
+
+
+def choose(rules: Sequence[Rule], text: str, tenant: str, model: str) -> Rule | None:
+    """The first of `rules` (from `compiled`) that matches, or None."""
+    return next((rule for rule in rules if rule.matches(text, tenant, model)), None)
+
+
+def compile_pattern(pattern: str) -> Any:
+    """An RE2 object that ignores case. Raises BadPattern."""
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    options.max_mem = MAX_PATTERN_BYTES_OF_MEMORY
+    try:
+        return re2.compile(pattern, options)
+    except (re2.error, UnicodeEncodeError) as problem:
+        raise BadPattern(_message(problem)) from None
+
+
+def _with_search(rule: Rule) -> Rule:
+    alternatives = [f"(?:{rule.pattern})"] if rule.pattern else []
+    if rule.pattern:
+        compile_pattern(rule.pattern)  # by itself: "a)|(?:b" must not become valid inside the group
+    alternatives += [_keyword_pattern(keyword) for keyword in rule.keywords if keyword.strip()]
+    if not alternatives:
+        return replace(rule, search=None)
+    return replace(rule, search=compile_pattern("|".join(alternatives)).search)
+
+
+def _keyword_pattern(keyword: str) -> str:
+    """A keyword counts from the start of a word, so "order" finds "orders" and not "border"."""
+    keyword = keyword.strip()
+    begins_a_word = re.match(r"[A-Za-z0-9]", keyword) is not None
+    return (r"\b" if begins_a_word else "") + re2.escape(keyword)
+
+
+def _message(problem: Exception) -> str:
+    said = problem.args[0] if problem.args else "not a valid pattern"
+    return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)

@@ -1,0 +1,176 @@
+"""A question read for comparison: its content words, numbers, negation, opposites, persons and what it asks for.
+
+Pure. One reading per text; `guard` compares two of them. English words are brought to a common stem, Chinese stays
+characters once function words are out and synonyms are unified (no segmenter is needed to see that one differs).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+
+from semcache import lexicon
+from semcache.numerals import calendar_token, in_digits, number_word
+
+_TOKEN = re.compile(r"[a-z\u00c0-\u024f]+\d[a-z0-9]*|\d+(?:[.:/]\d+)*|[a-z\u00c0-\u024f]+(?:'[a-z]+)?|[\u3400-\u9fff]|[\u3040-\u30ff]+|[\uac00-\ud7af]+")
+_IS_NUMBER = re.compile(r"\d")
+_TURN_ON_OR_OFF = re.compile(r"\b(?:turn|switch)(?:s|es|ed|ing)?\b((?: [\w'-]+){0,4}?) (on|off)\b")
+_RELATIONS_EN = ("from", "to", "into", "than", "by", "before", "after", "over", "under")
+_RELATION_ZH = re.compile("[到比给向对把被转换兑借欠赢]|超过|大于|小于|高于|低于|打败|属于")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """`words` are content in order; `numbers` with what they count; `sides` are (choice, side) of known opposites."""
+
+    tokens: tuple[str, ...]
+    words: tuple[str, ...]
+    numbers: tuple[tuple[str, str], ...]
+    dates: frozenset[str]
+    is_negated: bool
+    sides: frozenset[tuple[int, int]]
+    persons: frozenset[int]
+    asks_for: str
+    relations: tuple[tuple[str, str], ...]
+    has_relation_zh: bool
+    is_chinese: bool
+
+
+@lru_cache(maxsize=4096)
+def read(text: str) -> Reading:
+    text = unicodedata.normalize("NFKC", text).replace("’", "'")
+    plain = _unified(in_digits(text))
+    tokens = tuple(_normalised(token) for token in _TOKEN.findall(_without_function_zh(plain)))
+    words = tuple(_content(tokens))
+    return Reading(
+        tokens=tokens,
+        words=words,
+        numbers=_numbers(tokens),
+        dates=frozenset(word for word in words if word.startswith(("month", "weekday")) and word[-1].isdigit()),
+        is_negated=_is_negated(tokens, plain),
+        sides=_sides(tokens, plain),
+        persons=_persons(tokens, plain),
+        asks_for=_asks_for(text.lower()),
+        relations=_relations(tokens),
+        has_relation_zh=_RELATION_ZH.search(plain) is not None,
+        is_chinese=_HAN.search(plain) is not None,
+    )
+
+
+def _unified(text: str) -> str:
+    text = re.sub(r"n't\b", " not", text.replace("can't", "can not").replace("won't", "will not").replace("cannot", "can not"))
+    text = _TURN_ON_OR_OFF.sub(lambda match: ("enable" if match[2] == "on" else "disable") + match[1], text)
+    for pattern, replacement in _SYNONYM_PATTERNS_ZH:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def _without_function_zh(text: str) -> str:
+    return _FUNCTION_ZH.sub(" ", text)
+
+
+def _normalised(token: str) -> str:
+    """The token without possessive, as digits or calendar token where it is one."""
+    token = token.removesuffix("'s").split("'")[0]
+    return number_word(token) or calendar_token(token) or token
+
+
+def _content(tokens: tuple[str, ...]) -> list[str]:
+    return [stem(token) for token in tokens if token not in lexicon.FUNCTION_EN and not _is_number(token)]
+
+
+def stem(word: str) -> str:
+    """A common form of an English word's inflections, then of its synonyms; other words as they are."""
+    known = _CANONICAL_EN.get(word)
+    if known:
+        return known
+    bare = _bare(word)
+    return _CANONICAL_EN.get(bare, bare)
+
+
+def _bare(word: str) -> str:
+    if not word.isascii() or not word.isalpha() or len(word) <= 3:
+        return word
+    for suffix, replacement in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", "e"), ("s", "")):
+        if word.endswith(suffix) and not word.endswith("ss") and len(word) - len(suffix) >= 3:
+            word = word.removesuffix(suffix) + replacement
+            break
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiousl":
+        word = word[:-1]
+    return word.removesuffix("e") if len(word) > 3 else word
+
+
+def _is_number(token: str) -> bool:
+    return token[0].isdigit()
+
+
+def _numbers(tokens: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Each number with the content word that follows it, or "": sorted, so that order does not matter."""
+    found = []
+    for place, token in enumerate(tokens):
+        if _is_number(token):
+            counted = next((stem(word) for word in tokens[place + 1 : place + 3] if not _is_number(word)), "")
+            found.append((token, counted))
+    return tuple(sorted(found))
+
+
+def _is_negated(tokens: tuple[str, ...], plain: str) -> bool:
+    if any(token in lexicon.NEGATION_EN for token in tokens):
+        return True
+    return any(sign in _NOT_A_NEGATION_ZH.sub("", plain) for sign in lexicon.NEGATION_ZH)
+
+
+def _sides(tokens: tuple[str, ...], plain: str) -> frozenset[tuple[int, int]]:
+    present = set(tokens)
+    found = {place for token in present for place in _SIDE_OF_EN.get(token, ())}
+    if _HAN.search(plain):
+        found |= {place for word, place in _SIDE_OF_ZH if word in plain}
+    return frozenset(found)
+
+
+def _persons(tokens: tuple[str, ...], plain: str) -> frozenset[int]:
+    english = {number for number, words in enumerate(lexicon.PERSONS_EN) if words & set(tokens)}
+    chinese = {number for number, signs in enumerate(lexicon.PERSONS_ZH) if any(sign in plain for sign in signs)}
+    return frozenset(english | chinese)
+
+
+def _asks_for(text: str) -> str:
+    return next((kind for kind, pattern in _QUESTION_KINDS if pattern.search(text)), "")
+
+
+def _relations(tokens: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """(relation word, first content word after it) for each English word that gives its neighbours a direction."""
+    found = []
+    for place, token in enumerate(tokens):
+        if token in _RELATIONS_EN:
+            after = next((stem(word) for word in tokens[place + 1 :] if word not in lexicon.FUNCTION_EN), "")
+            found.append((token, after))
+    return tuple(sorted(found))
+
+
+def _alternatives(words: list[str] | tuple[str, ...]) -> str:
+    return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+
+
+_CANONICAL_EN = {
+    form: _bare(group[0]) for group in lexicon.SYNONYMS_EN for word in group for form in (word, _bare(word))
+}
+_SYNONYM_PATTERNS_ZH = [(re.compile(_alternatives(group[1:])), group[0]) for group in lexicon.SYNONYMS_ZH]
+_FUNCTION_ZH = re.compile(_alternatives(lexicon.FUNCTION_ZH))
+_NOT_A_NEGATION_ZH = re.compile(_alternatives(lexicon.NOT_A_NEGATION_ZH))
+_QUESTION_KINDS = [(kind, re.compile(pattern)) for kind, pattern in lexicon.QUESTION_KINDS]
+_SIDE_OF_EN: dict[str, set[tuple[int, int]]] = {}
+for _choice, _choices in enumerate(lexicon.CONTRASTS_EN):
+    for _side, _words in enumerate(_choices):
+        for _word in _words.split():
+            _SIDE_OF_EN.setdefault(_word, set()).add((_choice, _side))
+_SIDE_OF_ZH = [
+    (word, (len(lexicon.CONTRASTS_EN) + choice, side))
+    for choice, choices in enumerate(lexicon.CONTRASTS_ZH)
+    for side, words in enumerate(choices)
+    for word in words.split()
+]

@@ -1,0 +1,240 @@
+"""The cache's only door: `lookup` before a question is answered, `remember` after, `evict` when an answer is bad.
+
+    rule -> scope -> exact -> nearest in scope -> thresholds and guard -> hit
+
+Knows the order of these steps and what a failure means: a broken cache is a miss, never an error. Knows no users,
+no conversations and no model; scopes are opaque, the embedder is a callable. A question with history is looked up
+by its exact text and history; only when it leans on nothing said before may a first turn's answer serve it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from django.db import Error
+
+from semcache import policy, store, wording
+from semcache.breaker import Breaker
+from semcache.decision import Answer, Candidate, Decision, Embed, Hit, Outcome, Question, Reason
+from semcache.judge import judge
+from semcache.limits import limits
+from semcache.look import Look
+from semcache.models import EMBEDDING_DIM
+from semcache.normalize import canonical, clean
+from semcache.policy import Mode
+from semcache.rulebook import RuleBook
+from semcache.threads import in_database, set_executor
+from semcache.usage import FLUSH_AFTER_S, HitCounter
+from semcache.wording import Lasting
+
+__all__ = [
+    "Answer", "Candidate", "Decision", "Embed", "Hit", "Outcome", "Question", "Reason",
+    "evict", "flush_hits", "forget_rules", "lookup", "remember", "set_executor",
+]  # fmt: skip
+
+logger = logging.getLogger(__name__)
+
+MAX_ANSWER_CHARS = 200_000
+MAX_QUESTION_CHARS = 20_000
+REMEMBER_WITHIN_S = 3.0
+
+# This process's own.
+rules = RuleBook()
+hits = HitCounter()
+store_breaker = Breaker()
+embedder_breaker = Breaker()
+_flushes: set[asyncio.Task[None]] = set()
+
+
+async def lookup(question: Question, embed: Embed) -> Decision:
+    """What is stored for this question, within the time budget; the cache's own trouble is a miss with a reason."""
+    look = Look(question, canonical(question.text))
+    if not look.text:
+        return look.ended(Outcome.BYPASS, Reason.EMPTY)
+    if not store_breaker.allows():
+        return look.ended(Outcome.BYPASS, Reason.RESTING)
+    try:
+        async with asyncio.timeout(limits().budget_s):
+            decision = await _looked_up(look, embed)
+    except TimeoutError:
+        (embedder_breaker if look.is_embedding else store_breaker).failed()
+        return look.ended(Outcome.MISS, Reason.TIMEOUT)
+    except Error:
+        logger.warning("the cache's store failed during a look-up", exc_info=True)
+        store_breaker.failed()
+        return look.ended(Outcome.MISS, Reason.STORE_FAILED)
+    store_breaker.succeeded()
+    if decision.hit is not None:
+        _count_hit(decision.hit)
+    return decision
+
+
+async def remember(decision: Decision, question: Question, answer: Answer) -> int | None:
+    """Store a generated answer where `decision` says. The entry's id, or None when it may not be or was not stored."""
+    if not is_admissible(decision, question, answer) or not store_breaker.allows():
+        return None
+    try:
+        async with asyncio.timeout(REMEMBER_WITHIN_S):
+            entry_id = await in_database(store.insert, _new_entry(decision, question, answer))
+    except (TimeoutError, Error):
+        logger.warning("an answer could not be stored in the cache", exc_info=True)
+        store_breaker.failed()
+        return None
+    store_breaker.succeeded()
+    return entry_id
+
+
+async def evict(entry_ids: Sequence[int]) -> int:
+    """Delete entries; how many there were. Raises what the database raises: who asks for it must know."""
+    return await in_database(store.delete, entry_ids)
+
+
+def is_admissible(decision: Decision, question: Question, answer: Answer) -> bool:
+    """Whether the answer is whole, and the rule, the caller and the sizes let it be stored."""
+    return (
+        decision.is_storable
+        and question.may_store
+        and answer.is_complete
+        and bool(clean(answer.text).strip())
+        and len(answer.text) <= MAX_ANSWER_CHARS
+        and len(decision.text) <= MAX_QUESTION_CHARS
+    )
+
+
+def forget_rules() -> None:
+    """This process has changed a rule: read the rules again at the next question."""
+    rules.forget()
+
+
+async def flush_hits() -> int:
+    """Write the hits counted so far; the number of entries. For an orderly end of the process."""
+    return await in_database(hits.flush)
+
+
+async def _looked_up(look: Look, embed: Embed) -> Decision:
+    refusal = await _ruled(look)
+    if refusal is not None:
+        return look.ended(Outcome.BYPASS, refusal)
+    if not look.question.may_read:
+        await _embedded(look, embed)  # not to read, but so that the answer can be found later
+        return look.ended(Outcome.BYPASS, Reason.NOT_ASKED)
+    hit = await in_database(store.find_exact, look.exact_places, look.rule.ttl_s)
+    look.step("exact")
+    if hit is not None:
+        return _found(look, Outcome.HIT_EXACT, Reason.EXACT, hit)
+    missing = await _embedded(look, embed)
+    if missing is not None:
+        return look.ended(Outcome.MISS, missing)
+    return await _nearest(look)
+
+
+async def _ruled(look: Look) -> Reason | None:
+    """Find the rule and enter its scope; the reason when the cache stays out of this question."""
+    question = look.question
+    rule = policy.choose(await in_database(rules.fresh), look.text, question.tenant, question.model)
+    look.step("rule")
+    if rule is None:
+        return Reason.NO_RULE
+    look.rule = rule
+    if rule.mode == Mode.OFF:
+        return Reason.RULE_OFF
+    if question.temperature is not None and question.temperature > rule.max_temperature:
+        return Reason.TEMPERATURE
+    if wording.lasting(look.text) is Lasting.THIS_MOMENT:
+        return Reason.OF_THIS_MOMENT
+    look.enter_scope()
+    return None
+
+
+async def _embedded(look: Look, embed: Embed) -> Reason | None:
+    """Fill the vector; the reason when meaning does not apply or the embedder gives none."""
+    if not (look.goes_by_meaning and look.question.embedder):
+        return Reason.NOT_STORED
+    if not embedder_breaker.allows():
+        return Reason.EMBEDDER_FAILED
+    look.is_embedding = True
+    try:
+        look.vector = _checked(await embed([look.text]))
+    except Exception:  # whatever the caller's callable raises, the model can still answer
+        logger.warning("the embedder failed during a look-up", exc_info=True)
+        embedder_breaker.failed()
+        return Reason.EMBEDDER_FAILED
+    finally:
+        look.step("embed")
+    look.is_embedding = False
+    embedder_breaker.succeeded()
+    return None
+
+
+def _checked(vectors: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    (vector,) = vectors
+    if len(vector) != EMBEDDING_DIM or not all(map(math.isfinite, vector)):
+        raise ValueError(f"the embedder must give {EMBEDDING_DIM} finite numbers, not {len(vector)}")
+    return tuple(vector)
+
+
+async def _nearest(look: Look) -> Decision:
+    assert look.vector is not None
+    scope, embedder = look.shared_scope.digest(), look.question.embedder
+    neighbours = await in_database(store.find_nearest, scope, embedder, look.vector, look.rule.ttl_s)
+    look.step("nearest")
+    judgement = judge(look.rule, look.text, neighbours)
+    look.candidates = judgement.candidates
+    look.step("guard")
+    if judgement.hit is None:
+        return look.ended(Outcome.MISS, judgement.reason)
+    return _found(look, Outcome.HIT_SEMANTIC, judgement.reason, judgement.hit)
+
+
+def _found(look: Look, outcome: Outcome, reason: Reason, hit: Hit) -> Decision:
+    """A hit; under a shadow rule a miss that only tells what would have been served."""
+    if look.rule.mode == Mode.SHADOW:
+        return replace(look.ended(Outcome.MISS, Reason.SHADOW), would_hit=hit)
+    return look.ended(outcome, reason, hit)
+
+
+def _new_entry(decision: Decision, question: Question, answer: Answer) -> store.NewEntry:
+    assert decision.rule is not None, "storable decisions have a rule"
+    text = clean(answer.text)
+    return store.NewEntry(
+        scope=decision.scope,
+        prompt_sha256=decision.prompt_sha256,
+        question=decision.text,
+        answer=text,
+        vector=decision.vector,
+        rule_id=decision.rule.id,
+        sharing=decision.sharing,
+        tenant=question.tenant,
+        owner=question.owner,
+        model_revision=question.model_revision,
+        embedder=question.embedder,
+        generation=answer.generation,
+        # Ids stand for the text they were made with; a text that had to be cleaned is no longer that text.
+        token_ids=answer.token_ids if text == answer.text else (),
+        tokenizer=answer.tokenizer,
+        num_tokens=answer.num_tokens,
+        ttl_s=decision.rule.ttl_s,
+        is_for_today=wording.lasting(decision.text) is Lasting.THIS_DAY,
+    )
+
+
+def _count_hit(hit: Hit) -> None:
+    """Count in memory and see to it that somebody writes: at once when a batch is full, else within two seconds."""
+    is_full = hits.add(hit.entry_id)
+    loop = asyncio.get_running_loop()
+    if is_full or not any(task.get_loop() is loop for task in _flushes):
+        task = loop.create_task(_flush_after(0.0 if is_full else FLUSH_AFTER_S))
+        _flushes.add(task)
+        task.add_done_callback(_flushes.discard)
+
+
+async def _flush_after(delay_s: float) -> None:
+    await asyncio.sleep(delay_s)
+    try:
+        await in_database(hits.flush)
+    except Error:
+        logger.warning("hit counts could not be written; they wait for the next hit", exc_info=True)

@@ -1,0 +1,144 @@
+"""The SQL of look-up and insertion: exact by key, nearest by vector, one row per scope and prompt.
+
+Synchronous, for database threads. Knows rows and vectors, not rules' meaning: the caller says which scope, key and
+time to live apply. The scope stands in every WHERE clause; nothing is filtered after the fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.utils import timezone
+
+from semcache.decision import Hit
+
+NUM_NEIGHBOURS = 8
+
+# Time is the database's. A row from the future (a wrong clock, a bad import) would stay fresh for ever, so it
+# counts as expired. An edited time to live acts on rows that exist, as does the one of the rule that now decides.
+_LIVE = """
+      e.expires_at > statement_timestamp() AND e.created_at <= statement_timestamp()
+  AND e.created_at + least(r.ttl_s, %(ttl_s)s) * interval '1 second' > statement_timestamp()"""
+_COLUMNS = """
+SELECT e.id, e.question, e.answer, e.token_ids, e.tokenizer, e.num_tokens, e.created_at,
+       extract(epoch FROM statement_timestamp() - e.created_at)::int AS age_s"""
+_TABLES = """
+  FROM semcache_cacheentry e JOIN semcache_cacherule r ON r.id = e.rule_id"""
+
+EXACT = (
+    f"{_COLUMNS}, 1.0 AS similarity {_TABLES} WHERE e.scope = %(scope)s AND e.prompt_sha256 = %(prompt_sha256)s"
+    f" AND {_LIVE}"
+)
+# No vector index: inside one scope an exact scan is faster and never loses a row to a filter.
+NEAREST = (
+    f"{_COLUMNS}, 1 - (e.embedding <=> %(vector)s::vector) AS similarity {_TABLES}"
+    f" WHERE e.scope = %(scope)s AND e.embedder = %(embedder)s AND e.embedding IS NOT NULL AND {_LIVE}"
+    " ORDER BY e.embedding <=> %(vector)s::vector, e.id LIMIT %(limit)s"
+)
+# A row that is younger than ours was written by a race we lost; it stays. One from the future never wins.
+INSERT = """
+INSERT INTO semcache_cacheentry AS stored
+       (scope, prompt_sha256, question, answer, embedding, rule_id, sharing, tenant, owner, model_revision, embedder,
+        generation, token_ids, tokenizer, num_tokens, is_pinned, created_at, expires_at)
+VALUES (%(scope)s, %(prompt_sha256)s, %(question)s, %(answer)s, %(vector)s::vector, %(rule_id)s, %(sharing)s,
+        %(tenant)s, %(owner)s, %(model_revision)s, %(embedder)s, %(generation)s, %(token_ids)s, %(tokenizer)s,
+        %(num_tokens)s, false, statement_timestamp(),
+        least(statement_timestamp() + %(ttl_s)s * interval '1 second',
+              CASE WHEN %(is_for_today)s THEN
+                   (date_trunc('day', statement_timestamp() AT TIME ZONE %(zone)s) + interval '1 day')
+                   AT TIME ZONE %(zone)s END))
+ON CONFLICT (scope, prompt_sha256) DO UPDATE SET
+       question = excluded.question, answer = excluded.answer, embedding = excluded.embedding,
+       rule_id = excluded.rule_id, sharing = excluded.sharing, tenant = excluded.tenant, owner = excluded.owner,
+       generation = excluded.generation,
+       token_ids = excluded.token_ids, tokenizer = excluded.tokenizer, num_tokens = excluded.num_tokens,
+       created_at = excluded.created_at, expires_at = excluded.expires_at
+ WHERE excluded.created_at > stored.created_at OR stored.created_at > statement_timestamp()
+RETURNING id"""
+DELETE = "DELETE FROM semcache_cacheentry WHERE id = ANY(%(ids)s)"
+
+
+@dataclass(frozen=True, slots=True)
+class NewEntry:
+    """A row to be. `vector` is None for one that only its exact text may find; `is_for_today` ends it at midnight."""
+
+    scope: str
+    prompt_sha256: str
+    question: str
+    answer: str
+    vector: Sequence[float] | None
+    rule_id: int
+    sharing: str
+    tenant: str
+    owner: str
+    model_revision: str
+    embedder: str
+    generation: UUID | None
+    token_ids: tuple[int, ...]
+    tokenizer: str
+    num_tokens: int
+    ttl_s: int
+    is_for_today: bool
+
+
+def find_exact(places: Iterable[tuple[str, str]], ttl_s: int) -> Hit | None:
+    """The live entry at the first of the (scope, prompt hash) places that has one."""
+    for scope, prompt_sha256 in places:
+        rows = _fetch(EXACT, {"scope": scope, "prompt_sha256": prompt_sha256, "ttl_s": ttl_s})
+        if rows:
+            return rows[0]
+    return None
+
+
+def find_nearest(scope: str, embedder: str, vector: Sequence[float], ttl_s: int) -> list[Hit]:
+    """The live entries of the scope that are most alike, best first."""
+    values = {"scope": scope, "embedder": embedder, "vector": vector_text(vector), "ttl_s": ttl_s}
+    return _fetch(NEAREST, values | {"limit": NUM_NEIGHBOURS})
+
+
+def insert(entry: NewEntry) -> int | None:
+    """The id of the written row; None when a younger one is already there."""
+    values = {name: getattr(entry, name) for name in entry.__dataclass_fields__}
+    values["vector"] = None if entry.vector is None else vector_text(entry.vector)
+    values["token_ids"] = list(entry.token_ids)
+    values["zone"] = timezone.get_current_timezone_name()
+    with connection.cursor() as cursor:
+        cursor.execute(INSERT, values)
+        row = cursor.fetchone()
+    return None if row is None else int(row[0])
+
+
+def delete(ids: Sequence[int]) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(DELETE, {"ids": list(ids)})
+        return cursor.rowcount
+
+
+def vector_text(vector: Sequence[float]) -> str:
+    """The vector as pgvector reads it."""
+    return "[" + ",".join(f"{value:.7g}" for value in vector) + "]"
+
+
+def _fetch(sql: str, values: dict[str, Any]) -> list[Hit]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return [_hit(row) for row in cursor.fetchall()]
+
+
+def _hit(row: Sequence[Any]) -> Hit:
+    entry_id, question, answer, token_ids, tokenizer, num_tokens, created_at, age_s, similarity = row
+    return Hit(
+        entry_id=entry_id,
+        question=question,
+        answer=answer,
+        token_ids=tuple(token_ids),
+        tokenizer=tokenizer,
+        num_tokens=num_tokens,
+        created_at=created_at,
+        age_s=age_s,
+        similarity=float(similarity),
+    )
