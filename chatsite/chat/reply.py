@@ -69,7 +69,7 @@ async def _produce(turn: Turn, record: Record) -> tuple[semantic.Looked | None, 
     """Makes the text, from the cache or by the engine."""
     looked = await semantic.look_up(turn)
     if looked is not None and looked.hit is not None:
-        _accept_api(turn, record.live, looked)
+        _accept_checked(turn, record.live, looked)
         return looked, await replay(looked.decision, looked.hit, record)
     if turn.cache.only_if_cached:
         return looked, outcome.not_cached()
@@ -87,7 +87,7 @@ async def _generate(turn: Turn, record: Record, looked: semantic.Looked | None) 
         await engine().submit(_request(turn))
     except EngineError as error:
         return outcome.of_refusal(error)
-    _accept_api(turn, record.live, looked)
+    _accept_checked(turn, record.live, looked)
     try:
         async with aclosing(engine().attach(str(turn.generation))) as events:
             return await relay(events, record)
@@ -218,11 +218,10 @@ def _checked(turn: Turn, looked: semantic.Looked | None) -> CacheChecked:
     return CacheChecked(turn.generation, looked.decision.outcome.value, looked.hit.age_s if looked.hit else None)
 
 
-def _accept_api(turn: Turn, live: LiveAnswer, looked: semantic.Looked | None) -> None:
+def _accept_checked(turn: Turn, live: LiveAnswer, looked: semantic.Looked | None) -> None:
     if turn.stored is None:
-        said = "bypass" if looked is None else looked.decision.outcome.value
-        age_s = looked.hit.age_s if looked is not None and looked.hit is not None else None
-        live.say(Accepted(turn.generation, cache_outcome=said, cache_age_s=age_s))
+        live.say(_accepted(turn))
+    live.say(_checked(turn, looked))
 
 
 def _request(turn: Turn) -> GenerateRequest:
