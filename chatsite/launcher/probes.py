@@ -15,6 +15,7 @@ Opening = Coroutine[None, None, tuple[asyncio.StreamReader, asyncio.StreamWriter
 
 ANSWER_WITHIN_S = 3.0
 POSTGRES_PROTOCOL_3 = 196_608
+ENGINE_SERVING = 1
 
 
 async def postgres_accepts(socket: Path, user: str, database: str) -> bool:
@@ -29,7 +30,7 @@ async def valkey_answers(socket: Path) -> bool:
     return await _unix_answer(socket, b"PING\r\n", num_bytes=5) == b"+PONG"
 
 
-async def web_is_ready(port: int, path: str) -> bool:
+async def web_answers(port: int, path: str) -> bool:
     """True when GET `path` on the loopback port answers 200."""
     request = f"GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nUser-Agent: launcher\r\n\r\n".encode()
     opening = asyncio.open_connection("127.0.0.1", port)
@@ -38,6 +39,15 @@ async def web_is_ready(port: int, path: str) -> bool:
 
 async def engine_serves(address: str) -> bool:
     """True when the gRPC health service at `address` says SERVING."""
+    return await _engine_health(address) == ENGINE_SERVING
+
+
+async def engine_answers(address: str) -> bool:
+    """True when the health service answers anything, even that the engine cannot serve now."""
+    return await _engine_health(address) is not None
+
+
+async def _engine_health(address: str) -> int | None:
     import grpc
     from grpc_health.v1 import health_pb2, health_pb2_grpc
 
@@ -46,8 +56,8 @@ async def engine_serves(address: str) -> bool:
         try:
             answer = await stub.Check(health_pb2.HealthCheckRequest(), timeout=ANSWER_WITHIN_S)
         except grpc.RpcError:
-            return False
-    return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
+            return None
+    return int(answer.status)
 
 
 async def _unix_answer(socket: Path, request: bytes, num_bytes: int) -> bytes:

@@ -6,11 +6,13 @@ Knows nothing of why a child runs, whether it is ready or whether it will be sta
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import re
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -43,14 +45,29 @@ class Command:
 
     def shimmed(self) -> tuple[str, ...]:
         shim = (sys.executable, "-I", "-S", str(SHIM))
-        return (*shim, str(os.getpid()), str(int(self.death_signal)), str(self.nice), self.identity, *self.argv)
+        return (
+            *shim,
+            str(os.getpid()),
+            str(int(self.death_signal)),
+            str(self.nice),
+            self.identity,
+            *self.argv,
+        )
 
 
 class Child:
     """A running process in a session of its own, so that Ctrl-C reaches it only through its supervisor."""
 
-    def __init__(self, process: asyncio.subprocess.Process, on_line: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        output: asyncio.StreamReader,
+        transport: asyncio.BaseTransport,
+        on_line: Callable[[str], None],
+    ) -> None:
         self._process = process
+        self._output = output
+        self._transport = transport
         self._on_line = on_line
         self._pump = asyncio.create_task(self._pass_lines_on())
         self._first_lines: list[str] = []
@@ -58,17 +75,27 @@ class Child:
 
     @classmethod
     async def spawn(cls, command: Command, on_line: Callable[[str], None]) -> Child:
-        with open(command.stdin, "rb") as stdin:
+        # A pipe of our own: asyncio's would keep `wait()` from returning while a grandchild holds it open.
+        reading, writing = _pipe()
+        stdin = os.open(command.stdin, os.O_RDONLY)
+        output, transport = await _stream_of(reading)
+        try:
             process = await asyncio.create_subprocess_exec(
                 *command.shimmed(),
                 cwd=command.cwd,
                 env=command.environ,
                 stdin=stdin,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
+                stdout=writing,
+                stderr=writing,
                 start_new_session=True,
             )
-        return cls(process, on_line)
+        except BaseException:
+            transport.close()
+            raise
+        finally:
+            os.close(stdin)
+            os.close(writing)
+        return cls(process, output, transport, on_line)
 
     @property
     def pid(self) -> int:
@@ -88,12 +115,15 @@ class Child:
         # A grandchild may hold the pipe open after the child is gone; nobody waits for its lines.
         await asyncio.wait({self._pump}, timeout=PIPE_GRACE_S)
         self._pump.cancel()
+        self._transport.close()
         return status
 
     async def stop(self, stop_signal: signal.Signals, grace_s: float, hurry: asyncio.Event) -> None:
         """Ask politely, then end the whole process group when the grace is over or `hurry` is set."""
         if self.is_running:
-            self._process.send_signal(stop_signal)
+            # Not through `send_signal`, which may reap the child before asyncio does and lose its status.
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, stop_signal)
             waits = {asyncio.create_task(self._process.wait()), asyncio.create_task(hurry.wait())}
             await asyncio.wait(waits, timeout=grace_s, return_when=asyncio.FIRST_COMPLETED)
             for task in waits:
@@ -103,15 +133,12 @@ class Child:
 
     def kill_group(self) -> None:
         """End the child and whatever it left behind in its process group."""
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return  # nothing left, which is what we want
 
     async def _pass_lines_on(self) -> None:
-        assert self._process.stdout is not None
         rest = b""
-        while chunk := await self._process.stdout.read(65_536):
+        while chunk := await self._output.read(65_536):
             *lines, rest = (rest + chunk).split(b"\n")
             if len(rest) > LONGEST_LINE_BYTES:
                 lines, rest = [*lines, rest], b""
@@ -127,6 +154,21 @@ class Child:
             if len(self._first_lines) < FIRST_LINES_KEPT:
                 self._first_lines.append(text)
             self._on_line(text)
+
+
+def _pipe() -> tuple[io.FileIO, int]:
+    """The reading end as a file, the writing end as a descriptor to hand on."""
+    reading, writing = os.pipe()
+    return io.FileIO(reading), writing
+
+
+async def _stream_of(pipe: io.FileIO) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
+    """A reader of `pipe`; closing the transport closes the pipe."""
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), pipe
+    )
+    return reader, transport
 
 
 async def run_to_end(command: Command, on_line: Callable[[str], None]) -> tuple[int, str]:

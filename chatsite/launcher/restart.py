@@ -27,7 +27,11 @@ class RestartPolicy:
         """Seconds to wait before the next start; counts it as a restart at that time."""
         now = self._clock()
         self._num_failures = 0 if was_ready else self._num_failures
-        delay = LONGEST_DELAY_S if is_misconfigured else min(LONGEST_DELAY_S, FIRST_DELAY_S * 2**self._num_failures)
+        delay = (
+            LONGEST_DELAY_S
+            if is_misconfigured
+            else min(LONGEST_DELAY_S, FIRST_DELAY_S * 2**self._num_failures)
+        )
         self._num_failures = min(self._num_failures + 1, 16)
         if len(self._restarts) == MOST_RESTARTS_IN_WINDOW:
             delay = max(delay, self._restarts[0] + WINDOW_S - now)

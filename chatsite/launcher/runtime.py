@@ -32,7 +32,12 @@ def runtime_folder() -> Iterator[Path]:
 def remove_leftover(folder: str) -> None:
     """Remove the runtime folder of a launcher that was killed; anything not made by us is left alone."""
     path = Path(folder)
-    if path.name.startswith(PREFIX) and path.is_dir() and not path.is_symlink() and path.stat().st_uid == os.geteuid():
+    if (
+        path.name.startswith(PREFIX)
+        and path.is_dir()
+        and not path.is_symlink()
+        and path.stat().st_uid == os.geteuid()
+    ):
         shutil.rmtree(path, ignore_errors=True)
 
 

@@ -29,7 +29,8 @@ class Job:
 class Service:
     """A process that stays. Ready when `probe` says so or, for a process without a door, when it printed `ready_line`.
 
-    `prepare` runs before every start, also before a restart.
+    `prepare` runs before every start, also before a restart. `alive` is asked again and again once the service is
+    ready: a process that hangs without ending is ended, so that it can be started again.
     """
 
     name: str
@@ -38,6 +39,8 @@ class Service:
     probe: Probe | None = None
     ready_line: re.Pattern[str] | None = None
     prepare: Callable[[Say], Awaitable[None]] | None = None
+    alive: Probe | None = None
+    alive_every_s: float = 5.0
     start_timeout_s: float = 120.0
     stop_signal: signal.Signals = signal.SIGTERM
     grace_s: float = 10.0

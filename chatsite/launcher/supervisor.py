@@ -6,6 +6,7 @@ Knows plans, not what is in them.
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -20,6 +21,7 @@ PROBE_EVERY_S = 0.1
 REPORT_EVERY_S = 10.0
 STARTS_BEFORE_GIVING_UP = 3
 JOB_GRACE_S = 5.0
+MISSES_BEFORE_KILL = 5
 
 
 class Supervisor:
@@ -48,9 +50,10 @@ class Supervisor:
         """Return when every step is ready; raise what stopped the first step that failed."""
         self._tasks = {step.name: asyncio.create_task(self._carry_out(step)) for step in self._plan}
         reporting = asyncio.create_task(self._report_waiting())
-        all_ready = asyncio.gather(*(ready.wait() for ready in self._ready.values()))
+        all_ready = asyncio.create_task(self._all_ready())
         try:
-            await asyncio.wait({all_ready, self._failure}, return_when=asyncio.FIRST_COMPLETED)
+            waits: set[asyncio.Future[None]] = {all_ready, self._failure}
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             if self._failure.done():
                 self._failure.result()
         finally:
@@ -71,11 +74,16 @@ class Supervisor:
             if child is None:
                 continue
             if isinstance(step, Job):
-                await child.stop(Service.stop_signal, JOB_GRACE_S, self.hurry)
+                await child.stop(signal.SIGTERM, JOB_GRACE_S, self.hurry)
             else:
                 self._console.step(f"stopping {step.name}")
                 await child.stop(step.stop_signal, step.grace_s, self.hurry)
-        self._failure.cancel()
+        if not self._failure.cancel() and not self._failure.cancelled():
+            self._failure.exception()  # a failure that came after the order to stop concerns nobody any more
+
+    async def _all_ready(self) -> None:
+        for ready in self._ready.values():
+            await ready.wait()
 
     async def _carry_out(self, step: Step) -> None:
         """One step from waiting for what it needs to its end; its failure becomes the failure of the run."""
@@ -119,28 +127,40 @@ class Supervisor:
         if service.prepare is not None:
             await service.prepare(partial(self._console.child_line, service.name))
         child = await self._spawn(service)
-        became_ready = asyncio.create_task(self._await_ready(service, child))
+        is_ready = asyncio.Event()
+        guarding = asyncio.create_task(self._guard(service, child, is_ready))
+        ending = asyncio.create_task(child.wait())
+        ending.add_done_callback(lambda _: guarding.cancel())
         try:
-            status = await child.wait()
+            await asyncio.wait({ending, guarding}, return_when=asyncio.FIRST_EXCEPTION)
         finally:
-            became_ready.cancel()
+            ending.cancel()
+            guarding.cancel()
+        if not guarding.cancelled():
+            guarding.result()
         # What it left in its process group must not hold the sockets of the next start.
         child.kill_group()
         del self._children[service.name]
-        was_ready = became_ready.done() and not became_ready.cancelled() and became_ready.result()
-        return was_ready, status, child.last_line
+        return is_ready.is_set(), ending.result(), child.last_line
 
-    async def _await_ready(self, service: Service, child: Child) -> bool:
-        """True once the service is ready; one that takes too long is killed, which ends its life as not ready."""
+    async def _guard(self, service: Service, child: Child, is_ready: asyncio.Event) -> None:
+        """Wait until the service is ready, then watch that it lives; kill it where either fails."""
         deadline = self._clock() + service.start_timeout_s
         while not await _is_ready(service, child):
             if self._clock() > deadline:
                 self._console.error(f"{service.name} was not ready within {service.start_timeout_s:.0f} s")
                 child.kill_group()
-                return False
+                return
             await asyncio.sleep(PROBE_EVERY_S)
+        is_ready.set()
         self._mark_ready(service.name, "ready")
-        return True
+        num_misses = 0
+        while service.alive is not None and num_misses < MISSES_BEFORE_KILL:
+            await asyncio.sleep(service.alive_every_s)
+            num_misses = 0 if await service.alive() else num_misses + 1
+        if num_misses:
+            self._console.error(f"{service.name} does not answer any more")
+            child.kill_group()
 
     async def _spawn(self, step: Step) -> Child:
         child = await Child.spawn(step.command, partial(self._console.child_line, step.name))

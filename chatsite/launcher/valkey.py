@@ -47,10 +47,23 @@ class EmbeddedValkey:
         return f"unix://{self.socket}?db=0"
 
     def command(self) -> Command:
-        durability = ("--appendonly", "no") if self.is_throwaway else ("--appendonly", "yes", "--appendfsync", "everysec")
+        durability = (
+            ("--appendonly", "no")
+            if self.is_throwaway
+            else ("--appendonly", "yes", "--appendfsync", "everysec")
+        )
         options = (
             *("--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"),
-            *("--dir", str(self.folder), "--save", "", "--loglevel", "warning", "--maxmemory-policy", "noeviction"),
+            *(
+                "--dir",
+                str(self.folder),
+                "--save",
+                "",
+                "--loglevel",
+                "warning",
+                "--maxmemory-policy",
+                "noeviction",
+            ),
             *durability,
         )
         return Command(argv=(str(binary()), *options), nice=self.nice, death_signal=signal.SIGTERM)
