@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from inference.testing.harness import ScriptedEngine, scripted_engine
+    from inference.testing.harness import EngineProcess, scripted_engine, scripted_process
     from inference.testing.script import script_text
 
-__all__ = ["ScriptedEngine", "script_text", "scripted_engine"]
+__all__ = ["EngineProcess", "script_text", "scripted_engine", "scripted_process"]
 
 
 def __getattr__(name: str) -> Any:

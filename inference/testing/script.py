@@ -8,17 +8,24 @@ Knows the options and their defaults; does not know time or the pipe. Without a 
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from inference.testing.tokenizer import END_OF_TURN, MAX_TOKEN_BYTES, bytes_of, token_of, tokens_of
+from inference.testing.tokenizer import (
+    END_OF_TURN,
+    MAX_TOKEN_BYTES,
+    START_OF_TURN,
+    bytes_of,
+    token_of,
+    tokens_of,
+)
 
 PREFIX = "/script"
+ECHO_DELAY_MS = 1.0
 _FILLER = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor "
-_LAST_USER = re.compile(r".*<\|im_start\|>user\n(.*?)<\|im_end\|>", re.DOTALL)
+_USER = list(b"user\n")
 
 
 class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,9 +67,6 @@ def plan_for(prompt_ids: list[int]) -> Plan:
         return Plan((), Script(), error=f"the script cannot be read: {error}")
 
 
-ECHO_DELAY_MS = 1.0
-
-
 def echo(message: str) -> str:
     """The answer without a script: deterministic and recognisable."""
     words = message.split()
@@ -75,9 +79,21 @@ def script_text(**options: Any) -> str:
 
 
 def last_user_message(prompt_ids: list[int]) -> str:
-    text = b"".join(map(bytes_of, prompt_ids)).decode("utf-8", "replace")
-    match = _LAST_USER.match(text)
-    return match.group(1) if match else text
+    """Found by control tokens, not by their names: a user who types a name does not end the message."""
+    turns = _split(prompt_ids, START_OF_TURN)
+    users = [turn[len(_USER) :] for turn in turns if turn[: len(_USER)] == _USER]
+    message = _split(users[-1], END_OF_TURN)[0] if users else prompt_ids
+    return b"".join(map(bytes_of, message)).decode("utf-8", "replace")
+
+
+def _split(ids: list[int], separator: int) -> list[list[int]]:
+    parts: list[list[int]] = [[]]
+    for token in ids:
+        if token == separator:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
 
 
 def _steps(script: Script) -> tuple[tuple[int, ...], ...]:

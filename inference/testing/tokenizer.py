@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 CONTROL_TOKENS = {"<|endoftext|>": 256, "<|im_start|>": 257, "<|im_end|>": 258}
+START_OF_TURN = CONTROL_TOKENS["<|im_start|>"]
 END_OF_TURN = CONTROL_TOKENS["<|im_end|>"]
 MAX_TOKEN_BYTES = 3
 
