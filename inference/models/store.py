@@ -116,6 +116,7 @@ def sha256_file(path: Path) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Replaces the content of `path` in one move that survives a crash."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"{UNFINISHED_PREFIX}{path.name}")
     unfinished.write_text(text, encoding="utf-8")
     _sync(unfinished)

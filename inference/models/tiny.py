@@ -29,10 +29,11 @@ CHATML_TEMPLATE = (
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 
-# Each word becomes one token, and so does each of its beginnings.
+# Each word becomes one token, and so does each of its beginnings. Words with a space come first: a merge that is
+# listed earlier wins, and " the" must not begin with "th".
 _MERGED_WORDS = (
-    "the", " the", " and", " of", " to", " is", " you", " that", " what", " with", "user", "assistant", "system",
-    "Hello", " world", "You", " are", " helpful", "ing", "er",
+    " the", " and", " of", " to", " is", " you", " that", " what", " with", " world", " are", " helpful",
+    "the", "user", "assistant", "system", "Hello", "You", "ing", "er",
 )  # fmt: skip
 # Two of the three bytes of this character are joined: it takes two tokens, other Chinese characters three.
 _HALF_MERGED_CHARACTER = "你"
