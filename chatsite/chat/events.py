@@ -34,21 +34,18 @@ class Durations:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The message is durable. Ids are None for `/v1`, which stores no text."""
+    """The message is durable. Ids are None for `/v1`, which stores no text.
+
+    A `/v1` question is accepted after the look-up, so its door can say in the headers what the cache said:
+    hit-exact, hit-semantic, miss or bypass.
+    """
 
     generation: UUID
     conversation: UUID | None = None
     user_message: UUID | None = None
     answer: UUID | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CacheChecked:
-    """What the semantic cache said: hit-exact, hit-semantic, miss or bypass. Comes before any text of the answer."""
-
-    generation: UUID
-    outcome: str
-    age_s: int | None = None
+    cache_outcome: str = ""
+    cache_age_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,4 +93,4 @@ class Ended:
     is_retryable: bool = False
 
 
-ReplyEvent = Accepted | CacheChecked | Waiting | Reading | Piece | Ended
+ReplyEvent = Accepted | Waiting | Reading | Piece | Ended

@@ -10,7 +10,7 @@ from django.http import HttpRequest, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from chatsite.chat.coalesce import coalesce
-from chatsite.chat.events import CacheChecked, Ended, Piece
+from chatsite.chat.events import Accepted, Ended, Piece
 from chatsite.chat.reply import reply
 from chatsite.chat.turn import Caller, Turn
 from chatsite.json_body import read_json
@@ -46,13 +46,13 @@ async def chat_completions(request: HttpRequest, caller: Caller) -> HttpResponse
 async def _whole(turn: Turn, completion: Completion) -> HttpResponseBase:
     text: list[str] = []
     num_tokens = 0
-    checked: CacheChecked | None = None
+    accepted: Accepted | None = None
     # When the client goes away Django cancels this coroutine, and leaving the block ends the generation.
     async with aclosing(reply(turn)) as events:
         async for event in events:
             match event:
-                case CacheChecked():
-                    checked = event
+                case Accepted():
+                    accepted = event
                 case Piece():
                     text.append(event.text)
                     num_tokens += event.num_tokens
@@ -61,7 +61,7 @@ async def _whole(turn: Turn, completion: Completion) -> HttpResponseBase:
                         raise failure
                     usage = formats.usage_of(event, num_tokens)
                     whole: dict[str, Any] = completion.whole("".join(text), event.finish_reason, usage)
-                    return JsonResponse(whole, headers=formats.cache_headers(checked))
+                    return JsonResponse(whole, headers=formats.cache_headers(accepted))
     raise ApiError(500, "internal_error", "The answer ended without saying how.")
 
 
@@ -69,11 +69,11 @@ async def _streamed(turn: Turn, completion: Completion, *, includes_usage: bool)
     config = settings.CONFIG
     pump = Pump(coalesce(reply(turn), config.coalesce_tokens, config.coalesce_ms / 1000))
     try:
-        checked = await read_head(pump)
+        accepted = await read_head(pump)
     except BaseException:
         await pump.close()
         raise
     return StreamingHttpResponse(
         stream(completion, pump, includes_usage=includes_usage),
-        headers=HEADERS | formats.cache_headers(checked),
+        headers=HEADERS | formats.cache_headers(accepted),
     )

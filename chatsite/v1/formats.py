@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from chatsite.chat.events import CacheChecked, Ended
+from chatsite.chat.events import Accepted, Ended
 from chatsite.chat.models import State
 from chatsite.v1.errors import ApiError, body_of, from_code
 
@@ -83,8 +83,8 @@ def failure_of(ended: Ended) -> ApiError | None:
     return from_code(code, ended.error_message or "The answer could not be finished.")
 
 
-def cache_headers(checked: CacheChecked | None) -> dict[str, str]:
-    if checked is None:
+def cache_headers(accepted: Accepted | None) -> dict[str, str]:
+    if accepted is None or not accepted.cache_outcome:
         return {}
-    age = {} if checked.age_s is None else {"Age": str(checked.age_s)}
-    return {X_CACHE: checked.outcome} | age
+    age = {} if accepted.cache_age_s is None else {"Age": str(accepted.cache_age_s)}
+    return {X_CACHE: accepted.cache_outcome} | age

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator
 
-from chatsite.chat.events import CacheChecked, Ended, Piece
+from chatsite.chat.events import Accepted, Ended, Piece
 from chatsite.errors import SiteError
 from chatsite.v1 import formats
 from chatsite.v1.errors import ApiError, from_engine, from_site
@@ -31,10 +31,10 @@ HEADERS = {
 }
 
 
-async def read_head(pump: Pump) -> CacheChecked | None:
+async def read_head(pump: Pump) -> Accepted | None:
     """What the cache said; None when that takes too long. Raises the refusal when there is one."""
     while (event := await pump.next(HEAD_WAIT_S)) is not None:
-        if isinstance(event, CacheChecked):
+        if isinstance(event, Accepted):
             return event
     return None
 
