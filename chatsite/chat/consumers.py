@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -144,7 +145,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             case frames.Send():
                 await self._send_question(frame)
             case frames.Regenerate(client_message_id, message):
-                await self._answering(client_message_id, ask_again(self.caller, client_message_id, message))
+                await self._answering(client_message_id, partial(ask_again, self.caller, client_message_id, message))
             case frames.Stop(generation):
                 await stop(await run_in_db(load, self.caller.user_id, generation))
             case frames.Attach(generation):
@@ -176,12 +177,12 @@ class ChatConsumer(AsyncWebsocketConsumer):
         question = Question(
             frame.client_message_id, frame.text, frame.conversation, frame.parent, frame.branch, frame.temporary
         )
-        await self._answering(frame.client_message_id, ask(self.caller, question))
+        await self._answering(frame.client_message_id, partial(ask, self.caller, question))
 
-    async def _answering(self, client_message_id: UUID, asking: Coroutine[Any, Any, Asked]) -> None:
+    async def _answering(self, client_message_id: UUID, asking: Callable[[], Coroutine[Any, Any, Asked]]) -> None:
         """Acknowledges, follows, and lets other tabs know. A socket that closes meanwhile leaves no half question."""
         async with self._sending:
-            asked = await completed(asking)
+            asked = await completed(asking())
         stored = asked.stored
         await self._say(accepted_frame(client_message_id, stored))
         if stored.is_new and asked.live is not None:

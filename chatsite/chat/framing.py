@@ -8,7 +8,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from chatsite.chat import frames
-from chatsite.chat.events import Accepted, CacheChecked, Ended, Piece, Reading, ReplyEvent, Waiting
+from chatsite.chat.events import Accepted, Ended, Piece, Reading, ReplyEvent, Waiting
 from chatsite.chat.following import Followed
 from chatsite.chat.live import LiveAnswer, Snapshot
 from chatsite.chat.store import Stored
@@ -24,6 +24,7 @@ class Framer:
     def __init__(self, live: LiveAnswer) -> None:
         self._live = live
         self._length = 0
+        self.has_ended = False
 
     def snapshot(self, found: Followed, snapshot: Snapshot) -> frames.SnapshotFrame:
         self._length = utf16_length(snapshot.text)
@@ -47,9 +48,10 @@ class Framer:
             case Reading(generation, done, total):
                 return frames.PrefillFrame(generation=generation, done=done, total=total)
             case Ended():
+                self.has_ended = True
                 stored = self._live.stored_text
                 return done_frame(event, self._length if stored is None else utf16_length(stored))
-            case Accepted() | CacheChecked():
+            case Accepted():
                 return None
 
 

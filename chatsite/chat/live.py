@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from uuid import UUID
 
-from chatsite.chat.events import Accepted, CacheChecked, Ended, Piece, Reading, ReplyEvent, Waiting
+from chatsite.chat.events import Accepted, Ended, Piece, Reading, ReplyEvent, Waiting
 from chatsite.chat.models import State
 
 
@@ -42,7 +42,7 @@ class LiveAnswer:
         # What the database holds after the end; another process may have lost what was seen here.
         self.stored_text: str | None = None
         self._pieces: list[Piece] = [Piece(generation, seq, 0, text)] if text else []
-        self._head: list[Accepted | CacheChecked] = []
+        self._accepted: Accepted | None = None
         self._progress: Waiting | Reading | None = None
         self._failure: Exception | None = None
         self._changed = asyncio.Event()
@@ -66,8 +66,8 @@ class LiveAnswer:
                 self._progress = None
             case Waiting() | Reading():
                 self._progress = event
-            case Accepted() | CacheChecked():
-                self._head.append(event)
+            case Accepted():
+                self._accepted = event
             case Ended():
                 self.ended = event
                 self.state = event.state
@@ -86,13 +86,13 @@ class LiveAnswer:
 
     async def follow(self, num_seen: int = 0) -> AsyncGenerator[ReplyEvent, None]:
         """Events after the first `num_seen` pieces, text merged as far as the follower was slow. Raises the failure."""
-        num_head_said = len(self._head) if num_seen else 0
+        accepted_said = num_seen > 0
         progress_said = self._progress if num_seen else None
         while True:
             changed = self._changed
-            while num_head_said < len(self._head):
-                num_head_said += 1
-                yield self._head[num_head_said - 1]
+            if self._accepted is not None and not accepted_said:
+                accepted_said = True
+                yield self._accepted
             if self._progress is not None and self._progress is not progress_said:
                 progress_said = self._progress
                 yield progress_said

@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 
 from chatsite.accounts import quota
 from chatsite.chat import generations, outcome, semantic
-from chatsite.chat.events import Accepted, CacheChecked, Durations, Ended, ReplyEvent
+from chatsite.chat.events import Accepted, Durations, Ended, ReplyEvent
 from chatsite.chat.live import HandedOver, LiveAnswer
 from chatsite.chat.models import FINAL_STATES, Generation, State
 from chatsite.chat.outcome import Outcome
@@ -55,8 +55,8 @@ async def reply(turn: Turn) -> AsyncGenerator[ReplyEvent]:
 async def answer(turn: Turn, live: LiveAnswer) -> None:
     """The life of one answer: look up, else ask the engine, relay, and store the end, shielded."""
     record = Record(live)
-    if turn.stored is not None:
-        live.say(_accepted(turn))
+    if (stored := turn.stored) is not None:
+        live.say(Accepted(turn.generation, stored.conversation, stored.user_message, stored.answer))
     try:
         looked, ended_as = await _within_deadline(turn, record)
     except asyncio.CancelledError:
@@ -69,7 +69,7 @@ async def _produce(turn: Turn, record: Record) -> tuple[semantic.Looked | None, 
     """Makes the text, from the cache or by the engine."""
     looked = await semantic.look_up(turn)
     if looked is not None and looked.hit is not None:
-        _accept_checked(turn, record.live, looked)
+        _accept_api(turn, record.live, looked)
         return looked, await replay(looked.decision, looked.hit, record)
     if turn.cache.only_if_cached:
         return looked, outcome.not_cached()
@@ -87,7 +87,7 @@ async def _generate(turn: Turn, record: Record, looked: semantic.Looked | None) 
         await engine().submit(_request(turn))
     except EngineError as error:
         return outcome.of_refusal(error)
-    _accept_checked(turn, record.live, looked)
+    _accept_api(turn, record.live, looked)
     try:
         async with aclosing(engine().attach(str(turn.generation))) as events:
             return await relay(events, record)
@@ -205,23 +205,12 @@ def _open(turn: Turn) -> None:
     )
 
 
-def _accepted(turn: Turn) -> Accepted:
-    stored = turn.stored
-    if stored is None:
-        return Accepted(turn.generation)
-    return Accepted(turn.generation, stored.conversation, stored.user_message, stored.answer)
-
-
-def _checked(turn: Turn, looked: semantic.Looked | None) -> CacheChecked:
-    if looked is None:
-        return CacheChecked(turn.generation, "bypass")
-    return CacheChecked(turn.generation, looked.decision.outcome.value, looked.hit.age_s if looked.hit else None)
-
-
-def _accept_checked(turn: Turn, live: LiveAnswer, looked: semantic.Looked | None) -> None:
+def _accept_api(turn: Turn, live: LiveAnswer, looked: semantic.Looked | None) -> None:
+    """A `/v1` question is accepted when nothing can refuse it any more, so its door can say what the cache said."""
     if turn.stored is None:
-        live.say(_accepted(turn))
-    live.say(_checked(turn, looked))
+        found = looked.decision.outcome.value if looked else "bypass"
+        age_s = looked.hit.age_s if looked and looked.hit else None
+        live.say(Accepted(turn.generation, cache_outcome=found, cache_age_s=age_s))
 
 
 def _request(turn: Turn) -> GenerateRequest:

@@ -1,0 +1,142 @@
+"""What a person keeps: the list of conversations, their messages, changes, and erasing.
+
+Synchronous except `erase`, which also tells the engine; callers go through `run_in_db`. Knows rows, no HTTP.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
+from semcache import service
+from semcache.models import CacheEntry
+
+from chatsite.chat.following import ended_of
+from chatsite.chat.models import LIVE_STATES, Conversation, Generation, Message
+from chatsite.chat.reply import cancel_in_engine
+from chatsite.chat.texts import checked
+from chatsite.chat.turn import Caller
+from chatsite.db import run_in_db
+from chatsite.engine import engine
+from chatsite.errors import InvalidRequest, NotFound
+from inference.errors import EngineError
+from inference.types import Owner
+
+logger = logging.getLogger(__name__)
+
+PAGE = 50
+MAX_QUERY_CHARS = 200
+# The page erases a temporary chat when it is closed; one whose page vanished goes after this time.
+TEMPORARY_LIFE = timedelta(hours=24)
+
+
+def conversations(user_id: int, query: str, cursor: str, *, is_archived: bool) -> tuple[list[Conversation], str | None]:
+    """A page of the list, pinned ones first, then the latest; and the cursor of the next page."""
+    rows = Conversation.objects.filter(owner=user_id, is_temporary=False, is_archived=is_archived)
+    if query := checked(query, "q", MAX_QUERY_CHARS).strip():
+        in_text = Message.objects.filter(conversation=OuterRef("pk"), text__icontains=query)
+        rows = rows.filter(Q(title__icontains=query) | Exists(in_text))
+    if cursor:
+        rows = _after(rows, cursor)
+    found = list(rows.order_by("-is_pinned", "-updated_at", "-id")[: PAGE + 1])
+    page = found[:PAGE]
+    return page, _cursor(page[-1]) if len(found) > PAGE else None
+
+
+def conversation_with_messages(user_id: int, conversation: UUID) -> tuple[Conversation, list[Message]]:
+    """All branches in the order of their making. Raises NotFound."""
+    row = owned(user_id, conversation)
+    return row, list(row.messages.select_related("generation").order_by("created_at", "id"))
+
+
+def owned(user_id: int, conversation: UUID) -> Conversation:
+    """The user's conversation. Raises NotFound, also for somebody else's."""
+    row = Conversation.objects.filter(pk=conversation, owner=user_id).first()
+    if row is None:
+        raise NotFound("there is no such conversation.")
+    return row
+
+
+def change(user_id: int, conversation: UUID, changes: dict[str, Any]) -> Conversation:
+    """Changes the given fields. Raises NotFound and InvalidRequest."""
+    row = owned(user_id, conversation)
+    leaf = changes.pop("active_leaf", None)
+    if leaf is not None:
+        if not row.messages.filter(pk=leaf).exists():
+            raise InvalidRequest("active_leaf is no message of this conversation.")
+        row.active_leaf_id = leaf
+        row.save(update_fields=["active_leaf"])
+    for name, value in changes.items():
+        setattr(row, name, value)
+    row.save(update_fields=list(changes))
+    return row
+
+
+def figures(row: Generation) -> dict[str, Any]:
+    """How an answer was made, by the names of the API."""
+    ended = ended_of(row)
+    return {
+        "id": row.pk,
+        "state": row.state,
+        "finish_reason": row.finish_reason,
+        "origin": row.origin,
+        "model": row.model,
+        "cache_age_s": row.cache_age_s,
+        "prompt_tokens": row.prompt_tokens,
+        "reused_tokens": ended.counts.reused_tokens,
+        "prefilled_tokens": row.prefilled_tokens,
+        "generated_tokens": row.generated_tokens,
+        "queue_ms": row.queue_ms,
+        "prefill_ms": row.prefill_ms,
+        "decode_ms": row.decode_ms,
+        "ttft_ms": row.ttft_ms,
+        "error_code": row.error_code,
+        "is_retryable": ended.is_retryable,
+    }
+
+
+async def erase(caller: Caller, conversation: UUID) -> None:
+    """Removes a conversation from every store: rows, cached answers, kept KV. Raises NotFound."""
+    live, entries = await run_in_db(_erase_rows, caller.user_id, conversation)
+    for generation in live:
+        await cancel_in_engine(generation)
+    await service.evict(entries)
+    try:
+        await engine().forget(Owner(caller.tenant, caller.owner, str(conversation)))
+    except EngineError as error:
+        # Kept KV lives in the engine's memory: an engine that can't be reached has none, or loses it by its own limits.
+        logger.warning("the engine was not told to forget %s: %s", conversation, error.message)
+
+
+def forgotten_temporary(limit: int) -> list[Conversation]:
+    """Temporary conversations whose page did not come back to erase them."""
+    old = Conversation.objects.filter(is_temporary=True, updated_at__lt=Now() - TEMPORARY_LIFE)
+    return list(old.select_related("owner")[:limit])
+
+
+def _erase_rows(user_id: int, conversation: UUID) -> tuple[list[UUID], list[int]]:
+    """Deletes the rows; returns what was live, and the cache entries made from its answers."""
+    row = owned(user_id, conversation)
+    states = dict(Generation.objects.filter(message__conversation=row).values_list("pk", "state"))
+    entries = list(CacheEntry.objects.filter(generation__in=states).values_list("pk", flat=True))
+    row.delete()
+    return [pk for pk, state in states.items() if state in LIVE_STATES], entries
+
+
+def _cursor(row: Conversation) -> str:
+    return f"{int(row.is_pinned)}_{row.updated_at.isoformat()}_{row.pk}"
+
+
+def _after(rows: QuerySet[Conversation], cursor: str) -> QuerySet[Conversation]:
+    try:
+        pinned, updated_at, pk = cursor.split("_")
+        is_pinned, moment, last = pinned == "1", datetime.fromisoformat(updated_at), UUID(pk)
+    except ValueError:
+        raise InvalidRequest("cursor is not one that this list gave.") from None
+    older = Q(updated_at__lt=moment) | Q(updated_at=moment, id__lt=last)
+    same_kind = Q(is_pinned=is_pinned) & older
+    return rows.filter(same_kind | Q(is_pinned=False)) if is_pinned else rows.filter(same_kind)

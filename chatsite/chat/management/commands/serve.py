@@ -1,0 +1,88 @@
+"""`manage.py serve`: one web process, from start to a stop that loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from argparse import ArgumentParser
+from contextlib import suppress
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from semcache.service import flush_hits
+
+from chatsite.chat.adoption import sweep_forever
+from chatsite.chat.notices import board
+from chatsite.chat.running import running
+from chatsite.chat.sockets import end_all, say_draining, sockets
+from chatsite.engine import close_engine
+from chatsite.health import start_draining
+
+SWEEP_EVERY_S = 1.0
+SOCKETS_CLOSE_WITHIN_S = 2.0
+# A character of a message takes at most six bytes in JSON (an escape), and the frame has a little more.
+BYTES_PER_CHAR = 6
+FRAME_BYTES = 64 * 1024
+
+
+class Command(BaseCommand):
+    help = "Serves the site: HTTP, WebSockets and event streams. SIGTERM ends it in order."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--port", type=int, default=settings.CONFIG.port, help="default: %(default)s (PORT)")
+        parser.add_argument("--bind", default=settings.CONFIG.bind, help="default: %(default)s (CHAT_BIND)")
+
+    def handle(self, *args: Any, port: int, bind: str, **options: Any) -> None:
+        self.check(tags=["serving"], include_deployment_checks=True)
+        from chatsite.asgi import application
+        from chatsite.serving import ChatServer  # Twisted's reactor: only in a process that serves
+
+        config = settings.CONFIG
+        host = bind.strip("[]").replace(":", r"\:")
+        server = ChatServer(
+            application,
+            endpoints=[f"tcp:port={port}:interface={host}"],
+            max_body_bytes=config.max_body_bytes,
+            max_message_bytes=max(config.max_body_bytes, BYTES_PER_CHAR * config.max_message_chars + FRAME_BYTES),
+        )
+
+        async def beside() -> None:
+            if not server.failure:
+                self.stdout.write(f"web: listening on {bind}:{port}")
+            await _serve_until_told()
+            self.stdout.write("web: draining")
+            await drain(config.drain_s)
+
+        server.run(beside)
+        if server.failure:
+            raise CommandError(f"cannot listen on {bind}:{port}: {server.failure}")
+
+
+async def _serve_until_told() -> None:
+    """Returns at SIGTERM or SIGINT; meanwhile orphans are adopted and notices heard."""
+    told = asyncio.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(name, told.set)
+    chores = [
+        asyncio.create_task(sweep_forever(running(), SWEEP_EVERY_S), name="sweep"),
+        asyncio.create_task(board.listen(), name="notices"),
+    ]
+    await told.wait()
+    for chore in chores:
+        chore.cancel()
+    await asyncio.gather(*chores, return_exceptions=True)
+
+
+async def drain(patience_s: float) -> None:
+    """Not ready, tell the pages, let answers finish or hand them over, close the sockets, say goodbye."""
+    start_draining()
+    await say_draining()
+    await running().drain(patience_s)
+    await end_all()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(SOCKETS_CLOSE_WITHIN_S):
+            while sockets:
+                await asyncio.sleep(0.02)
+    await flush_hits()
+    await close_engine()

@@ -1,0 +1,50 @@
+"""The chat page. It carries what the page's scripts need to start; everything else comes by socket and API."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import get_language
+from django.views.decorators.csrf import ensure_csrf_cookie
+from django.views.decorators.http import require_safe
+
+from chatsite.accounts.callers import is_welcome
+from chatsite.accounts.models import User
+from chatsite.chat import frames
+from chatsite.chat.models import Conversation
+from chatsite.db import run_in_db
+from chatsite.engine import engine_info
+
+
+@ensure_csrf_cookie
+@require_safe
+async def chat(request: HttpRequest, conversation: UUID | None = None) -> HttpResponse:
+    """The page with a new or a stored conversation; people who are not signed in go to the door."""
+    user = await request.auser()
+    if not isinstance(user, User) or not is_welcome(user):
+        return redirect("signin")
+    if conversation is not None and not await run_in_db(_owns, user.pk, conversation):
+        raise Http404
+    context = {"boot": await _boot(user, conversation), "user": user}
+    return render(request, "chat/page.html", context)
+
+
+async def _boot(user: User, conversation: UUID | None) -> dict[str, Any]:
+    info = await engine_info()
+    model = info and {"name": info.model, "is_trial": info.is_trial_model, "max_context": info.max_context}
+    return {
+        "protocol": frames.PROTOCOL,
+        "user": {"name": user.get_username(), "is_guest": user.is_guest, "is_staff": user.is_staff},
+        "model": model,
+        "conversation": str(conversation) if conversation else None,
+        "language": get_language(),
+        "limits": {"max_message_chars": settings.CONFIG.max_message_chars},
+    }
+
+
+def _owns(user_id: int, conversation: UUID) -> bool:
+    return Conversation.objects.filter(pk=conversation, owner=user_id, is_temporary=False).exists()

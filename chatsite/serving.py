@@ -1,0 +1,224 @@
+"""The web server: daphne with what it lacks. Back-pressure, bounded bodies, and an end that loses nothing.
+
+Daphne buffers without bound for a client that does not read, takes bodies of any size, and dies on SIGTERM. Here a
+send waits until the client has read, a body has a size and a time, and the caller decides when to stop.
+Knows Twisted and daphne; knows no chat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from daphne.http_protocol import HTTPFactory, WebRequest
+from daphne.server import Server
+from daphne.ws_protocol import WebSocketFactory
+from twisted.internet import reactor
+from twisted.internet.endpoints import serverFromString
+from twisted.internet.interfaces import IPushProducer
+from twisted.logger import globalLogBeginner
+from zope.interface import implementer
+
+logger = logging.getLogger(__name__)
+
+BODY_WITHIN_S = 30.0  # a slow phone sends 2 MB in that time; a slow-body attack does not hold longer
+STREAM_STALL_S = 60.0  # an HTTP client that reads nothing of its stream for so long is dropped
+HANDSHAKE_WITHIN_S = 5
+PING_EVERY_S = 15
+PING_ANSWER_WITHIN_S = 30
+
+
+@implementer(IPushProducer)
+class Gate:
+    """Closed while more than 64 KiB (Twisted's buffer) wait for the client; senders wait at it."""
+
+    def __init__(self) -> None:
+        self._is_open = asyncio.Event()
+        self._is_open.set()
+
+    async def passed(self) -> None:
+        await self._is_open.wait()
+
+    def pauseProducing(self) -> None:  # noqa: N802 (Twisted's name)
+        self._is_open.clear()
+
+    def resumeProducing(self) -> None:  # noqa: N802
+        self._is_open.set()
+
+    def stopProducing(self) -> None:  # noqa: N802
+        self._is_open.set()
+
+
+class BoundedRequest(WebRequest):  # type: ignore[misc]
+    """A request whose body ends in time and within the limit, also without Content-Length."""
+
+    max_body_bytes = 2_000_000
+
+    def gotLength(self, length: int | None) -> None:  # noqa: N802
+        super().gotLength(length)
+        self._num_body_bytes = 0
+        self._late = reactor.callLater(BODY_WITHIN_S, self._drop)
+        if length is not None and length > self.max_body_bytes:
+            self._refuse()
+
+    def handleContentChunk(self, data: bytes) -> None:  # noqa: N802
+        self._num_body_bytes += len(data)
+        if self._num_body_bytes > self.max_body_bytes:
+            self._refuse()
+        elif not self._is_refused:
+            super().handleContentChunk(data)
+
+    def requestReceived(self, *arguments: Any) -> None:  # noqa: N802
+        self._stop_clock()
+        if not self._is_refused:
+            super().requestReceived(*arguments)
+
+    def connectionLost(self, reason: Any) -> None:  # noqa: N802
+        self._stop_clock()
+        super().connectionLost(reason)
+
+    _is_refused = False
+    _late: Any = None
+
+    def _stop_clock(self) -> None:
+        if self._late is not None and self._late.active():
+            self._late.cancel()
+
+    def _refuse(self) -> None:
+        """413 in the form of the JSON doors, and no more of this connection: the rest of the body is not read."""
+        if self._is_refused:
+            return
+        self._is_refused = True
+        message = f"The request body is larger than {self.max_body_bytes} bytes."
+        error = {"message": message, "type": "invalid_request_error", "param": None, "code": "body_too_large"}
+        body = json.dumps({"error": error}).encode()
+        head = (
+            "HTTP/1.1 413 Content Too Large\r\nContent-Type: application/json\r\nConnection: close\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        self.channel.transport.write(head.encode() + body)
+        self.channel.transport.loseConnection()
+
+    def _drop(self) -> None:
+        if self.channel is not None:
+            self.channel.transport.abortConnection()
+
+
+class BoundedFactory(HTTPFactory):  # type: ignore[misc]
+    def buildProtocol(self, addr: Any) -> Any:  # noqa: N802
+        protocol = super().buildProtocol(addr)
+        protocol.requestFactory = BoundedRequest
+        return protocol
+
+
+class ChatServer(Server):  # type: ignore[misc]
+    """Serves until `stop`. `run` starts `beside` on the same loop once it listens."""
+
+    def __init__(self, application: Any, endpoints: list[str], max_body_bytes: int, max_message_bytes: int) -> None:
+        BoundedRequest.max_body_bytes = max_body_bytes
+        super().__init__(
+            application=application,
+            endpoints=endpoints,
+            signal_handlers=False,
+            ping_interval=PING_EVERY_S,
+            ping_timeout=PING_ANSWER_WITHIN_S,
+            websocket_handshake_timeout=HANDSHAKE_WITHIN_S,
+            websocket_max_message_size=max_message_bytes,
+            websocket_max_frame_size=max_message_bytes,
+            server_name="",
+        )
+        self.connections: dict[Any, dict[str, Any]] = {}
+        self._gates: dict[Any, Gate] = {}
+        self.failure: str = ""
+
+    def run(self, beside: Callable[[], Awaitable[None]]) -> None:
+        """Listens and turns the reactor. No access log: paths name conversations."""
+        loop: asyncio.AbstractEventLoop = reactor._asyncioEventloop
+        asyncio.set_event_loop(loop)
+        globalLogBeginner.beginLoggingTo([lambda _: None], redirectStandardIO=False, discardBuffer=True)
+        self.http_factory = BoundedFactory(self)
+        self.ws_factory = WebSocketFactory(self, server=self.server_name)
+        self.ws_factory.setProtocolOptions(
+            autoPingTimeout=self.ping_timeout,
+            allowNullOrigin=True,  # the application decides about origins
+            openHandshakeTimeout=self.websocket_handshake_timeout,
+            maxMessagePayloadSize=self.websocket_max_message_size,
+            maxFramePayloadSize=self.websocket_max_frame_size,
+        )
+        reactor.callLater(1, self.application_checker)
+        reactor.callLater(2, self.timeout_checker)
+        for description in self.endpoints:
+            listener = serverFromString(reactor, description).listen(self.http_factory)
+            listener.addCallbacks(self.listen_success, self.listen_error)
+            self.listeners.append(listener)
+        task = loop.create_task(self._beside(beside))
+        reactor.run(installSignalHandlers=False)
+        if not task.done():
+            task.cancel()
+
+    def listen_error(self, failure: Any) -> None:
+        self.failure = failure.getErrorMessage()
+        reactor.callWhenRunning(self.stop)
+
+    async def stop_listening(self) -> None:
+        """No new connection from now on."""
+        for listener in self.listeners:
+            port = getattr(listener, "result", None)
+            if hasattr(port, "stopListening"):
+                await asyncio.wrap_future(asyncio.ensure_future(_of_deferred(port.stopListening())))
+
+    async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
+        """Hands a message to the client's connection and returns when that has room for more."""
+        kind = message["type"]
+        is_last = kind == "http.response.body" and not message.get("more_body", False)
+        if is_last and self._gates.pop(protocol, None) is not None and not protocol._disconnected:
+            protocol.unregisterProducer()
+        await super().handle_reply(protocol, message)
+        if kind == "websocket.accept":
+            self._watch_socket(protocol)
+        elif kind == "http.response.body" and not is_last:
+            await self._stream_passed(protocol)
+        elif kind == "websocket.send" and protocol in self._gates:
+            await self._gates[protocol].passed()
+
+    def protocol_disconnected(self, protocol: Any) -> None:
+        gate = self._gates.pop(protocol, None)
+        if gate is not None:
+            gate.stopProducing()
+        super().protocol_disconnected(protocol)
+
+    def _watch_socket(self, protocol: Any) -> None:
+        # The HTTP channel that the socket grew out of is still registered with the transport.
+        gate = self._gates[protocol] = Gate()
+        protocol.transport.unregisterProducer()
+        protocol.transport.registerProducer(gate, True)
+
+    async def _stream_passed(self, protocol: Any) -> None:
+        if protocol not in self._gates and protocol.channel is not None and not protocol._disconnected:
+            gate = self._gates[protocol] = Gate()
+            protocol.registerProducer(gate, True)
+        gate = self._gates.get(protocol)
+        if gate is None:
+            return
+        try:
+            async with asyncio.timeout(STREAM_STALL_S):
+                await gate.passed()
+        except TimeoutError:
+            if protocol.channel is not None:
+                protocol.channel.transport.abortConnection()
+
+    async def _beside(self, beside: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await beside()
+        finally:
+            if reactor.running:
+                self.stop()
+
+
+async def _of_deferred(deferred: Any) -> Any:
+    if deferred is None:
+        return None
+    return await deferred.asFuture(asyncio.get_running_loop())

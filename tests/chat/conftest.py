@@ -1,0 +1,90 @@
+"""A scripted engine for the whole module, real rows, and a socket that speaks frames."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
+
+from chatsite.accounts.models import Tenant, User
+from chatsite.chat.running import running
+from chatsite.db import run_in_db
+from chatsite.engine import close_engine
+from inference.testing import EngineProcess, scripted_engine
+from tests.chat.socket import Socket
+
+ORIGIN = "http://localhost:8000"
+
+
+@pytest.fixture(scope="package")
+def engine_process() -> Iterator[EngineProcess]:
+    """One scripted engine for this folder; tests that kill it start their own."""
+    loop = asyncio.new_event_loop()
+    context = scripted_engine()
+    try:
+        yield loop.run_until_complete(context.__aenter__())
+    finally:
+        loop.run_until_complete(context.__aexit__(None, None, None))
+        loop.close()
+
+
+@pytest.fixture
+def config(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Changes fields of the process's settings for one test."""
+
+    def change(**fields: Any) -> None:
+        monkeypatch.setattr(settings, "CONFIG", dataclasses.replace(settings.CONFIG, **fields))
+
+    return change
+
+
+@pytest.fixture
+async def engine(engine_process: EngineProcess, config: Any, transactional_db: None) -> AsyncIterator[EngineProcess]:
+    """The scripted engine behind `chatsite.engine`, and nothing left running afterwards."""
+    config(engine_address=engine_process.address, checkpoint_s=0.05, lease_s=0.5, cache_enabled=False)
+    yield engine_process
+    await running().drain(0)
+    await close_engine()
+
+
+@pytest.fixture
+async def user(transactional_db: None) -> User:
+    return await run_in_db(make_user, "ada")
+
+
+@pytest.fixture
+async def other_user(transactional_db: None) -> User:
+    return await run_in_db(make_user, "bob")
+
+
+@pytest.fixture
+async def socket(engine: EngineProcess, user: User) -> AsyncIterator[Socket]:
+    socket = await open_socket(user)
+    yield socket
+    await socket.close()
+
+
+async def open_socket(user: User) -> Socket:
+    socket = Socket(await run_in_db(cookie_of, user))
+    await socket.open()
+    return socket
+
+
+def make_user(name: str) -> User:
+    tenant, _ = Tenant.objects.get_or_create(is_default=True, defaults={"slug": "default", "name": "Default"})
+    return User.objects.create_user(name, password="a long enough password", tenant=tenant)
+
+
+def cookie_of(user: User) -> str:
+    session = SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.save()
+    return f"{settings.SESSION_COOKIE_NAME}={session.session_key}"
