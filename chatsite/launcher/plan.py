@@ -23,6 +23,12 @@ from chatsite.launcher.steps import Job, Plan, Service, Step
 from chatsite.launcher.valkey import EmbeddedValkey
 
 PROJECT = Path(__file__).resolve().parents[2]
+WORKER_OPTIONS = (
+    # Threads: one process whose end is its tasks' end, for tasks that wait for the engine or the database.
+    *("--pool=threads", "--concurrency=4"),
+    # One worker has nobody to mingle or gossip with.
+    *("--without-mingle", "--without-gossip", "--quiet", "--loglevel=INFO"),
+)
 WORKER_READY = re.compile(r"celery@\S+ ready")
 BEAT_READY = re.compile(r"beat: Starting|Scheduler: ")
 
@@ -101,21 +107,20 @@ def site_plan(config: LauncherConfig, place: Place) -> tuple[Plan, Credential]:
         Job("admin", command("manage.py", "ensure_admin"), after=("migrate",)),
         Service(
             name="worker",
-            # Threads: one process whose end is its tasks' end, and tasks that wait for the engine or the database.
-            command=command(*celery, "worker", "--pool=threads", "--concurrency=4", "--loglevel=INFO"),
+            command=command(*celery, "worker", *WORKER_OPTIONS),
             after=("migrate",),
             ready_line=WORKER_READY,
         ),
         Service(
             name="beat",
-            command=command(*celery, "beat", "--loglevel=INFO", "--pidfile="),
+            command=command(*celery, "beat", "--quiet", "--loglevel=INFO", "--pidfile="),
             after=("migrate",),
             ready_line=BEAT_READY,
         ),
         Service(
             name="web",
             command=command("manage.py", "serve", "--port", str(config.port)),
-            after=("migrate", *(step.name for step in engine if isinstance(step, Service))),
+            after=("migrate",),
             probe=partial(web_answers, config.port, "/health/ready"),
             alive=partial(web_answers, config.port, "/health/live"),
             grace_s=15.0,
