@@ -133,6 +133,10 @@ class CacheEntry(models.Model):
 class CacheEntryUse(models.Model):
     """When and how often an entry was served. Unlogged in the database: a crash loses only recency."""
 
-    entry = models.OneToOneField(CacheEntry, on_delete=models.CASCADE, primary_key=True, related_name="use")
+    # The database has a foreign key of its own that deletes with the entry (Django knows none such): entries leave by
+    # plain SQL in batches.
+    entry = models.OneToOneField(
+        CacheEntry, on_delete=models.CASCADE, primary_key=True, related_name="use", db_constraint=False
+    )
     last_used_at = models.DateTimeField(db_index=True)
     hits = models.PositiveBigIntegerField(default=0)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.db import connection
+from django.utils import timezone
 
 from semcache.models import EMBEDDING_DIM, CacheEntry, CacheRule
 from semcache.service import Answer, Decision, Question, lookup, remember
@@ -35,6 +38,10 @@ def rule(**changes: Any) -> CacheRule:
     """The only rule of a test: a semantic one of the owner's own, unless changed."""
     values = {"name": f"rule {CacheRule.objects.count()}", "mode": "semantic", "sharing": "private", "priority": 50}
     return CacheRule.objects.create(**(values | changes))
+
+
+async def arule(**changes: Any) -> CacheRule:
+    return await sync_to_async(rule)(**changes)
 
 
 def vector_of(text: str) -> list[float]:
@@ -72,10 +79,6 @@ async def store(text: str, answer: str, embed: Embed = all_apart, **changes: Any
 
 def row(scope: str, key: str, of: CacheRule, **changes: Any) -> CacheEntry:
     """An entry written past the door."""
-    from datetime import timedelta
-
-    from django.utils import timezone
-
     now = changes.pop("created_at", timezone.now())
     values: dict[str, Any] = {
         "scope": scope, "prompt_sha256": key, "question": "q", "answer": "a", "rule": of, "sharing": of.sharing,
@@ -83,13 +86,3 @@ def row(scope: str, key: str, of: CacheRule, **changes: Any) -> CacheEntry:
         "created_at": now, "expires_at": now + timedelta(seconds=of.ttl_s),
     }  # fmt: skip
     return CacheEntry.objects.create(**(values | changes))
-
-
-def age_all(seconds: float) -> None:
-    """Let every entry become older, as if the database's clock had gone on."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE semcache_cacheentry SET created_at = created_at - %(s)s * interval '1 second',"
-            " expires_at = expires_at - %(s)s * interval '1 second'",
-            {"s": seconds},
-        )

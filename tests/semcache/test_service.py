@@ -14,12 +14,9 @@ from semcache.service import Answer, Outcome, Reason, lookup, remember
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, all_apart, ask, broken, question
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
 
 @pytest.fixture(autouse=True)
-def only_rule(transactional_db) -> CacheRule:
-    CacheRule.objects.all().delete()
+def only_rule(committed) -> CacheRule:
     return factories.rule()
 
 
