@@ -87,4 +87,3 @@ def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
 
 api.add_router("", "chatsite.accounts.api.router")
 api.add_router("", "chatsite.chat.api.router")
-api.add_router("", "chatsite.chat.api.router")

@@ -8,6 +8,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from chatsite.api import api
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("", include("chatsite.chat.urls")),
     path("", include("chatsite.accounts.urls")),
     path("", include("chatsite.health")),
     path("", include("chatsite.v1.urls")),
