@@ -20,7 +20,7 @@ from inference.proto.status import from_status
 
 logger = logging.getLogger(__name__)
 
-# A follower that is so far behind gives its queue back and attaches again where it stopped reading.
+# A follower that is so far behind takes no more, and attaches again when it has read what it holds.
 MAX_QUEUED_EVENTS = 1024
 # The stream itself has a deadline too; it is re-opened without a follower noticing.
 SESSION_DEADLINE_S = 600.0
@@ -43,7 +43,7 @@ class Attachment:
         self._changed = asyncio.Event()
 
     def offer(self, event: pb.Event) -> None:
-        """Takes an event unless it was seen; overflows when the reader is MAX_QUEUED_EVENTS behind."""
+        """Takes an event unless it was seen or the reader is MAX_QUEUED_EVENTS behind."""
         if self.is_overflowed:
             return
         if event.seq == 0:
@@ -53,9 +53,7 @@ class Attachment:
         if event.seq != self.received_seq + 1:
             return  # seen already, or beyond a gap that another follower's attach left: ours follows
         if len(self._events) >= MAX_QUEUED_EVENTS:
-            self._events.clear()
-            self.is_overflowed = True
-            self._changed.set()
+            self.is_overflowed = True  # what is queued stays: reading it is the progress before the next attach
             return
         self.received_seq = event.seq
         self._push(event)

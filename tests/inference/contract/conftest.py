@@ -1,0 +1,95 @@
+"""The engines that every contract test runs against: the scripted one, and the real one with a tiny random model."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from inference.client import EngineClient
+from inference.testing import EngineProcess, script_text, scripted_process
+from inference.types import GenerateRequest, Owner, Sampling, Segment
+
+# Two places in the batch and three in the queue, so that tests can fill both.
+FLAGS = ("--max-batch", "2", "--max-queue", "3", "--probe-interval-s", "0.5", "--probe-timeout-s", "2")
+OWNER = Owner("tenant", "user")
+
+
+@dataclass(slots=True)
+class Target:
+    """One implementation under test."""
+
+    kind: str
+    engine: EngineProcess
+
+    def request(self, num_tokens: int, *, delay_ms: float = 5, **sampling: object) -> GenerateRequest:
+        """A request whose answer has exactly `num_tokens` tokens."""
+        text = (
+            script_text(tokens=num_tokens, delay_ms=delay_ms)
+            if self.kind == "scripted"
+            else "Tell me a story"
+        )
+        chosen = replace(Sampling(temperature=0.0, max_tokens=num_tokens), **sampling)  # type: ignore[arg-type]
+        return ask(text, chosen)
+
+
+def ask(text: str, sampling: Sampling | None = None, *, deadline_s: float = 0.0) -> GenerateRequest:
+    segments = (Segment("user", text),)
+    return GenerateRequest(str(uuid.uuid4()), segments, OWNER, sampling or Sampling(), deadline_s=deadline_s)
+
+
+@pytest.fixture(scope="session")
+def run_folder() -> Iterator[Path]:
+    """Short: a socket's path ends at 107 bytes."""
+    folder = Path(tempfile.mkdtemp(prefix="rill-"))
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def scripted(run_folder: Path) -> Iterator[Target]:
+    folder = run_folder / "scripted"
+    yield from _running(Target("scripted", scripted_process(folder, *FLAGS)))
+
+
+@pytest.fixture(scope="session")
+def real(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    from inference.models.tiny import write_tiny_embedder, write_tiny_model
+
+    models = tmp_path_factory.mktemp("models")
+    model, embedder = write_tiny_model(models / "tiny"), write_tiny_embedder(models / "embedder")
+    address = f"unix:{run_folder}/real/engine.sock"
+    argv = [sys.executable, "-m", "inference", "--address", address, "--model", str(model)]
+    argv += ["--embed-model", str(embedder), "--threads", "1", "--kv-memory-mb", "16", *FLAGS]
+    yield from _running(Target("real", EngineProcess(address, argv, start_timeout_s=120)))
+
+
+@pytest.fixture(params=["scripted", "real"])
+def target(request: pytest.FixtureRequest) -> Target:
+    found: Target = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+async def client(target: Target) -> AsyncIterator[EngineClient]:
+    """Of an engine that is ready and idle."""
+    await target.engine.wait_until(is_ready=True)
+    client = target.engine.client()
+    async with asyncio.timeout(20):
+        while (stats := await client.stats()).running or stats.waiting:
+            await asyncio.sleep(0.01)
+    yield client
+    await client.close()
+
+
+def _running(target: Target) -> Iterator[Target]:
+    asyncio.run(target.engine.start())
+    yield target
+    asyncio.run(target.engine.stop())
