@@ -22,7 +22,6 @@ ORIGINS = [origin.strip() for origin in CONFIG.origins.split(",") if origin.stri
 ]
 
 INSTALLED_APPS = [
-    "daphne",
     "chatsite.accounts",
     "chatsite.chat",
     "semcache",
