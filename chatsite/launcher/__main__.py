@@ -12,7 +12,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from pathlib import Path
 
 from chatsite.launcher.config import LauncherConfig, read_config
@@ -22,11 +22,13 @@ from chatsite.launcher.errors import EX_CONFIG, LauncherError, PortTaken
 from chatsite.launcher.identity import unprivileged_identity
 from chatsite.launcher.lock import DataLock, Holder, hold_data_dir
 from chatsite.launcher.plan import Place, service_steps, site_plan
+from chatsite.launcher.probes import web_answers
 from chatsite.launcher.process import Identity
 from chatsite.launcher.runtime import remove_leftover, runtime_folder
 from chatsite.launcher.supervisor import Supervisor
 from inference.settings import SettingError
 
+READY_EVERY_S = 0.3
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -64,9 +66,22 @@ async def serve_site(config: LauncherConfig, console: Console) -> None:
             plan, password = site_plan(config, place)
             supervisor = Supervisor(plan, console)
             console.step("starting: " + ", ".join(step.name for step in plan))
-            await run_until_stopped(
-                supervisor, console, lambda: welcome(config, password, console), asyncio.Event()
-            )
+
+            async def work() -> None:
+                await supervisor.start()
+                await site_is_whole(config)
+                welcome(config, password, console)
+                await supervisor.watch()
+
+            await run_until_stopped(supervisor, console, work(), asyncio.Event())
+
+
+async def site_is_whole(config: LauncherConfig) -> None:
+    """Return when the site itself says that its database answers and its engine makes tokens."""
+    while True:
+        if await web_answers(config.port, "/health/ready"):
+            return
+        await asyncio.sleep(READY_EVERY_S)
 
 
 async def serve_services(config: LauncherConfig, console: Console, *, is_throwaway: bool) -> None:
@@ -77,7 +92,13 @@ async def serve_services(config: LauncherConfig, console: Console, *, is_throwaw
         supervisor = Supervisor(plan, console)
         stop = asyncio.Event()
         stop_at_end_of_input(stop)
-        await run_until_stopped(supervisor, console, lambda: print(json.dumps(addresses), flush=True), stop)
+
+        async def work() -> None:
+            await supervisor.start()
+            print(json.dumps(addresses), flush=True)
+            await supervisor.watch()
+
+        await run_until_stopped(supervisor, console, work(), stop)
 
 
 def stop_at_end_of_input(stop: asyncio.Event) -> None:
@@ -118,9 +139,9 @@ def check_port_is_free(port: int) -> None:
 
 
 async def run_until_stopped(
-    supervisor: Supervisor, console: Console, on_ready: Callable[[], None], stop: asyncio.Event
+    supervisor: Supervisor, console: Console, work: Coroutine[None, None, None], stop: asyncio.Event
 ) -> None:
-    """Start, keep running until `stop` is set (signals set it), stop. A second signal ends without any grace."""
+    """Do `work` until `stop` is set (signals set it), then stop. A second signal ends without any grace."""
 
     def on_signal() -> None:
         if stop.is_set():
@@ -131,26 +152,23 @@ async def run_until_stopped(
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, on_signal)
     try:
-        if await finishes_before(stop, supervisor.start()):
-            on_ready()
-            await finishes_before(stop, supervisor.watch())
+        await finish_or_cancel(work, stop)
     finally:
         await supervisor.stop()
         console.step("stopped")
 
 
-async def finishes_before(stop: asyncio.Event, work: Coroutine[None, None, None]) -> bool:
-    """Run `work`; False when `stop` was set first and `work` was cancelled. Raises what `work` raises."""
+async def finish_or_cancel(work: Coroutine[None, None, None], stop: asyncio.Event) -> None:
+    """Run `work` to its end, or cancel it when `stop` is set first. Raises what `work` raises."""
     working = asyncio.ensure_future(work)
     stopping = asyncio.ensure_future(stop.wait())
     await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
-    if working.done():
+    if not working.done():
+        working.cancel()
+        await asyncio.wait({working})
+    if not working.cancelled():
         working.result()
-        return True
-    working.cancel()
-    await asyncio.wait({working})
-    return False
 
 
 def welcome(config: LauncherConfig, password: Credential, console: Console) -> None:

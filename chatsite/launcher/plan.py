@@ -27,7 +27,7 @@ WORKER_OPTIONS = (
     # Threads: one process whose end is its tasks' end, for tasks that wait for the engine or the database.
     *("--pool=threads", "--concurrency=4"),
     # One worker has nobody to mingle or gossip with.
-    *("--without-mingle", "--without-gossip", "--quiet", "--loglevel=INFO"),
+    *("--without-mingle", "--without-gossip", "--loglevel=INFO"),
 )
 WORKER_READY = re.compile(r"celery@\S+ ready")
 BEAT_READY = re.compile(r"beat: Starting|Scheduler: ")
@@ -99,7 +99,7 @@ def site_plan(config: LauncherConfig, place: Place) -> tuple[Plan, Credential]:
             ),
         ]
     server_names = tuple(step.name for step in servers)
-    celery = ("-m", "celery", "-A", "chatsite.celery")
+    celery = ("-m", "celery", "--quiet", "-A", "chatsite.celery")
     return (
         *servers,
         *engine,
@@ -113,7 +113,7 @@ def site_plan(config: LauncherConfig, place: Place) -> tuple[Plan, Credential]:
         ),
         Service(
             name="beat",
-            command=command(*celery, "beat", "--quiet", "--loglevel=INFO", "--pidfile="),
+            command=command(*celery, "beat", "--loglevel=INFO", "--pidfile="),
             after=("migrate",),
             ready_line=BEAT_READY,
         ),
@@ -121,7 +121,8 @@ def site_plan(config: LauncherConfig, place: Place) -> tuple[Plan, Credential]:
             name="web",
             command=command("manage.py", "serve", "--port", str(config.port)),
             after=("migrate",),
-            probe=partial(web_answers, config.port, "/health/ready"),
+            # Not /health/ready: it needs the engine, which starts at the same time.
+            probe=partial(web_answers, config.port, "/health/live"),
             alive=partial(web_answers, config.port, "/health/live"),
             grace_s=15.0,
         ),
