@@ -45,19 +45,24 @@ export class LiveAnswers {
     return { live };
   }
 
+  /** Offsets say where a text belongs: what is there already is left out, a hole asks for a snapshot. */
   delta(live, frame) {
-    if (frame.seq <= live.seq) return {};
-    if (frame.offset !== live.text.length) return { attachAfter: 0 };
-    live.text += frame.text;
+    const known = live.text.length - frame.offset;
+    if (known < 0) return { attachAfter: 0 };
+    if (known >= frame.text.length) return {};
+    live.text += frame.text.slice(known);
     live.seq = frame.seq;
     live.state = "running";
     live.position = live.prefill = null;
     return { live };
   }
 
+  /** A snapshot of a running answer may be older than what is shown; then the deltas after it catch up. */
   snapshot(live, frame) {
-    if (frame.seq < live.seq && LIVE_STATES.has(frame.state)) return {};
-    Object.assign(live, { text: frame.text, seq: frame.seq, state: frame.state, answer: frame.answer });
+    const isLive = LIVE_STATES.has(frame.state);
+    Object.assign(live, { state: frame.state, answer: frame.answer });
+    if (isLive && live.text.startsWith(frame.text)) return { live };
+    Object.assign(live, { text: frame.text, seq: frame.seq });
     if (frame.text) live.position = live.prefill = null;
     return { live };
   }

@@ -12,14 +12,16 @@ const TAGS = {
 };
 const SAFE_LINK = /^(https?:|mailto:)/i;
 
-/** The elements of `tokens`, one for each top-level block. */
+/**
+ * The elements of `tokens`, one for each top-level block. Items always hold paragraphs, so that a blank line further
+ * down, which makes a list loose, changes nothing above it.
+ */
 export function build(tokens) {
   const root = document.createDocumentFragment();
   const open = [root];
   for (const token of tokens) {
     const parent = open.at(-1);
     if (token.type === "inline") buildInline(token.children, parent);
-    else if (token.hidden) continue;
     else if (token.nesting === 1) open.push(openBlock(token, parent));
     else if (token.nesting === -1) open.pop();
     else parent.append(leafBlock(token));

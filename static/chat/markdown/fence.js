@@ -1,4 +1,4 @@
-// A fenced block of code that is still open: its lines are appended to one text node, never parsed again.
+// A fenced block of code that is still open: its lines are appended as text, never parsed again.
 
 import { codeBlock } from "./build.js";
 
@@ -21,8 +21,8 @@ export class OpenFence {
 
   /** `shown` is the block as it stands in the page. */
   bind(shown) {
-    this.code = shown.querySelector("code").firstChild;
-    this.code.data = "";
+    this.code = shown.querySelector("code");
+    this.code.replaceChildren();
   }
 
   /** Shows what was added to `text`. Returns where the closing line ends, or null while the fence is open. */
@@ -30,16 +30,16 @@ export class OpenFence {
     const end = this.findEnd(text);
     if (end !== null) {
       this.show(text, this.line);
+      this.code.normalize();
       return end;
     }
     const lastLine = text.slice(this.line);
-    if (isFinal && this.closing.test(lastLine)) {
-      this.show(text, this.line);
-      return text.length;
-    }
+    const isEnd = isFinal && this.closing.test(lastLine);
     // A half line that may become the closing one waits until it is clear.
-    this.show(text, !isFinal && this.maybeClosing.test(lastLine) ? this.line : text.length);
-    return null;
+    const isWaiting = !isFinal && this.maybeClosing.test(lastLine);
+    this.show(text, isEnd || isWaiting ? this.line : text.length);
+    if (isFinal) this.code.normalize();
+    return isEnd ? text.length : null;
   }
 
   findEnd(text) {
@@ -51,7 +51,9 @@ export class OpenFence {
   }
 
   show(text, end) {
-    if (end > this.shown) this.code.appendData(text.slice(this.shown, end));
-    this.shown = Math.max(this.shown, end);
+    if (end <= this.shown) return;
+    // A text node of its own: adding to one long node would copy it every time.
+    this.code.append(text.slice(this.shown, end));
+    this.shown = end;
   }
 }

@@ -27,12 +27,16 @@ export function parse(source) {
   return markdown.parse(source, {});
 }
 
-/** The top-level blocks of `tokens`: [{ line, tokens }], `line` being the first source line of the block. */
+/**
+ * The top-level blocks of `tokens`: [{ line, itemLines, tokens }]. `line` is the first source line of the block,
+ * `itemLines` those of its items when it is a list.
+ */
 export function blocksOf(tokens) {
   const blocks = [];
   let depth = 0;
   for (const token of tokens) {
-    if (depth === 0) blocks.push({ line: token.map[0], tokens: [] });
+    if (depth === 0) blocks.push({ line: token.map[0], itemLines: [], tokens: [] });
+    if (depth === 1 && token.type === "list_item_open") blocks.at(-1).itemLines.push(token.map[0]);
     blocks.at(-1).tokens.push(token);
     depth += token.nesting;
   }

@@ -1,5 +1,5 @@
-// Shows a growing Markdown text. Finished blocks are never touched again, the lines of an open fence are only
-// appended, and the last block is parsed anew: the work stays linear in the text. Stored texts take the same path.
+// Shows a growing Markdown text. Finished blocks and list items are never touched again, the lines of an open fence
+// are only appended, and what is left is parsed anew: the work stays linear in the text. Stored texts take this path too.
 
 import { blocksOf, parse } from "./parser.js";
 import { build } from "./build.js";
@@ -15,8 +15,9 @@ export class MarkdownView {
 
   reset() {
     this.text = "";
-    this.done = 0; // characters that belong to finished blocks
+    this.done = 0; // characters that belong to finished blocks and items
     this.fixed = 0; // children of root that are finished
+    this.items = 0; // finished items of the list that is child number `fixed`; the text from `done` on continues it
     this.checked = 0; // up to which line end finished blocks were looked for
     this.fence = null;
     this.root.replaceChildren();
@@ -31,7 +32,18 @@ export class MarkdownView {
       this.finishBlocks(isFinal);
     } while (this.fence);
     const rest = text.slice(this.done);
-    morphChildren(this.root, build(parse(isFinal ? rest : closeHalf(rest))), this.fixed);
+    this.place(build(parse(isFinal ? rest : closeHalf(rest))));
+  }
+
+  /** Makes what follows the finished part equal to `nodes`; with `keepRest`, what stands after them stays. */
+  place(nodes, keepRest = false) {
+    if (this.items === 0 || nodes.length === 0) {
+      morphChildren(this.root, nodes, this.fixed, keepRest);
+      return;
+    }
+    const [list, ...others] = nodes;
+    morphChildren(this.root.childNodes[this.fixed], [...list.childNodes], this.items);
+    morphChildren(this.root, others, this.fixed + 1, keepRest);
   }
 
   /** True when the fence was closed; what follows it is ordinary text again. */
@@ -44,7 +56,7 @@ export class MarkdownView {
     return true;
   }
 
-  /** Fixes every block that another one follows. Only whole lines count: a half line may still become anything. */
+  /** Fixes every block and item that another one follows. Only whole lines count: half a line may still become anything. */
   finishBlocks(isFinal) {
     const lineEnd = this.text.lastIndexOf("\n") + 1;
     if (isFinal || lineEnd <= this.checked) return;
@@ -52,15 +64,30 @@ export class MarkdownView {
     const source = this.text.slice(this.done, lineEnd);
     const blocks = blocksOf(parse(source));
     if (blocks.length === 0) return;
-    const nodes = build(blocks.flatMap((block) => block.tokens));
     const last = blocks.at(-1);
     const start = this.done + offsetOfLine(source, last.line);
-    const fence = OpenFence.from(last.tokens[0], this.text, start);
+    const base = this.done;
     if (blocks.length > 1) {
-      morphChildren(this.root, nodes.slice(0, -1), this.fixed, true);
+      this.place(build(blocks.slice(0, -1).flatMap((block) => block.tokens)), true);
       this.fixed += blocks.length - 1;
+      this.items = 0;
       this.done = start;
     }
+    if (last.itemLines.length > 1) this.finishItems(last, base + offsetOfLine(source, last.itemLines.at(-1)));
+    else this.openFence(last, start);
+  }
+
+  finishItems(block, lastItemStart) {
+    const [list] = build(block.tokens);
+    list.lastChild.remove();
+    const num = list.childNodes.length;
+    this.place([list]);
+    this.items += num;
+    this.done = lastItemStart;
+  }
+
+  openFence(block, start) {
+    const fence = OpenFence.from(block.tokens[0], this.text, start);
     if (!fence) return;
     morphChildren(this.root, [fence.node], this.fixed);
     fence.bind(this.root.childNodes[this.fixed]);
