@@ -9,6 +9,8 @@ from pathlib import Path
 
 import torch
 
+CPU_DESCRIPTION = Path("/proc/cpuinfo")
+
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 _NATIVE_BF16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # the last one is how ARM calls it
 
@@ -33,10 +35,10 @@ def dtype_name(dtype: torch.dtype) -> str:
     return next(name for name, known in _DTYPES.items() if known is dtype)
 
 
-def _cpu_computes_bf16(cpu_description: Path = Path("/proc/cpuinfo")) -> bool:
-    if not cpu_description.is_file():
+def _cpu_computes_bf16() -> bool:
+    if not CPU_DESCRIPTION.is_file():
         return False
-    lines = cpu_description.read_text(encoding="utf-8").splitlines()
+    lines = CPU_DESCRIPTION.read_text(encoding="utf-8").splitlines()
     flags = next(
         (line.partition(":")[2].split() for line in lines if line.startswith(("flags", "Features"))), []
     )

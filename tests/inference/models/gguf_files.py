@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import torch
@@ -12,7 +13,6 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from inference.models.convert_gguf import _LAYER_NAMES, _TOP_NAMES
 from inference.models.tiny import CHATML_TEMPLATE, write_tiny_model
 
-PACKED = GGMLQuantizationType.Q8_0
 FLOAT = GGMLQuantizationType.F32
 NORMAL, CONTROL = 1, 3
 
@@ -67,8 +67,6 @@ def _add_tokenizer(writer: GGUFWriter, tokenizer: Tokenizer) -> None:
 
 
 def _merges(tokenizer: Tokenizer) -> list[tuple[str, str]]:
-    import json
-
     return [tuple(pair) for pair in json.loads(tokenizer.to_str())["model"]["merges"]]
 
 

@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from gguf import GGMLQuantizationType, GGUFReader, dequantize
+from gguf import GGMLQuantizationType
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
 from inference.models.convert_gguf import convert_gguf
 from inference.models.errors import ModelNotUsable
-from tests.inference.models.gguf_files import PACKED, write_tiny_gguf
+from tests.inference.models.gguf_files import write_tiny_gguf
 
 IDS = torch.tensor([[1, 270, 71, 2, 31, 300, 290, 120, 9, 44]])
 TEXT = "<|im_start|>user\nYou are 你好 2024!<|im_end|>\n"
@@ -35,15 +36,15 @@ def test_converted_model_computes_what_its_source_computes(family: str, tmp_path
         assert torch.equal(converted(IDS).logits, source(IDS).logits)
 
 
-def test_packed_weights_are_unpacked_before_they_are_rounded(tmp_path: Path) -> None:
-    file, source = write_tiny_gguf(tmp_path, packing=PACKED)
+@pytest.mark.parametrize("packing", [GGMLQuantizationType.Q8_0, GGMLQuantizationType.Q4_1])
+def test_packed_weights_are_what_transformers_reads(packing: GGMLQuantizationType, tmp_path: Path) -> None:
+    file, source = write_tiny_gguf(tmp_path, packing=packing)
     weights = load_file(_converted(file, tmp_path / "out") / "model.safetensors")
-    tensors = {tensor.name: tensor for tensor in GGUFReader(file).tensors}
-    packed = tensors["blk.0.ffn_up.weight"]
-    assert packed.tensor_type == GGMLQuantizationType.Q8_0
-    unpacked = torch.from_numpy(dequantize(packed.data, packed.tensor_type))
-    assert torch.equal(weights["model.layers.0.mlp.up_proj.weight"], unpacked.bfloat16())
-    assert {name for name, _ in source.named_parameters()} == set(weights)
+    expected = load_gguf_checkpoint(
+        file, return_tensors=True, model_to_load=source, torch_dtype=torch.bfloat16
+    )
+    assert set(weights) == set(expected["tensors"]) == {name for name, _ in source.named_parameters()}
+    assert all(torch.equal(weights[name], tensor) for name, tensor in expected["tensors"].items())
 
 
 def test_tokenizer_and_template_are_those_of_the_file(tmp_path: Path) -> None:
