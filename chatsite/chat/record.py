@@ -52,7 +52,7 @@ class Record:
         if not self._first_text_ms:
             self._first_text_ms = self._elapsed_ms()
         self.token_ids.extend(token_ids)
-        self.live.add_text(seq, text, max(1, len(token_ids)))
+        self.live.add_text(seq, text, len(token_ids))
 
     def progress(self) -> Progress:
         return Progress(self.live.text, tuple(self.token_ids), self.tokenizer, self.live.seq)
