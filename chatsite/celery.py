@@ -1,13 +1,40 @@
-"""The celery application: worker and beat use it, tasks live in each app's `tasks.py`."""
+"""The celery application: worker and beat use it, tasks and their schedules live in each app's `tasks.py`."""
 
 from __future__ import annotations
 
 import os
+import sys
+from typing import Any
 
 from celery import Celery
+from celery.signals import beat_init, worker_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
 
 app = Celery("chatsite")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@app.on_after_finalize.connect
+def _schedule(sender: Celery, **kwargs: Any) -> None:
+    """Collects what the apps want to be done when; here, because their tasks need models."""
+    from chatsite.accounts import tasks as accounts
+    from chatsite.chat import tasks as chat
+    from semcache import tasks as semcache
+
+    sender.conf.beat_schedule = {
+        **chat.BEAT_SCHEDULE,
+        **semcache.BEAT_SCHEDULE,
+        "accounts-remove-expired-guests": {"task": accounts.remove_expired_guests.name, "schedule": 3600.0},
+    }
+
+
+@worker_init.connect
+@beat_init.connect
+def _check_settings(**kwargs: Any) -> None:
+    """A worker without its servers says so in clear lines and ends."""
+    from chatsite.checks import needed_settings
+
+    if errors := needed_settings():
+        sys.exit("\n".join(str(error.msg) for error in errors))

@@ -40,7 +40,9 @@ class Gate:
         self._is_open.set()
 
     async def passed(self) -> None:
-        await self._is_open.wait()
+        """Returns when there is room. One sender's message may close it for the next one."""
+        while not self._is_open.is_set():
+            await self._is_open.wait()
 
     def pauseProducing(self) -> None:  # noqa: N802 (Twisted's name)
         self._is_open.clear()
@@ -171,18 +173,15 @@ class ChatServer(Server):  # type: ignore[misc]
                 await asyncio.wrap_future(asyncio.ensure_future(_of_deferred(port.stopListening())))
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
-        """Hands a message to the client's connection and returns when that has room for more."""
+        """Hands a message to the client's connection as soon as that has room for it."""
         kind = message["type"]
-        is_last = kind == "http.response.body" and not message.get("more_body", False)
-        if is_last and self._gates.pop(protocol, None) is not None and not protocol._disconnected:
-            protocol.unregisterProducer()
+        if kind == "websocket.send" and protocol in self._gates:
+            await self._gates[protocol].passed()
+        elif kind == "http.response.body":
+            await self._passed_to_http(protocol, is_last=not message.get("more_body", False))
         await super().handle_reply(protocol, message)
         if kind == "websocket.accept":
             self._watch_socket(protocol)
-        elif kind == "http.response.body" and not is_last:
-            await self._stream_passed(protocol)
-        elif kind == "websocket.send" and protocol in self._gates:
-            await self._gates[protocol].passed()
 
     def protocol_disconnected(self, protocol: Any) -> None:
         gate = self._gates.pop(protocol, None)
@@ -196,10 +195,13 @@ class ChatServer(Server):  # type: ignore[misc]
         protocol.transport.unregisterProducer()
         protocol.transport.registerProducer(gate, True)
 
-    async def _stream_passed(self, protocol: Any) -> None:
-        if protocol not in self._gates and protocol.channel is not None and not protocol._disconnected:
-            gate = self._gates[protocol] = Gate()
-            protocol.registerProducer(gate, True)
+    async def _passed_to_http(self, protocol: Any, *, is_last: bool) -> None:
+        """Waits for a client that reads its stream slowly; one that does not read at all is dropped."""
+        if protocol.channel is None or protocol._disconnected:
+            return
+        if protocol not in self._gates and not is_last:
+            self._gates[protocol] = Gate()
+            protocol.registerProducer(self._gates[protocol], True)
         gate = self._gates.get(protocol)
         if gate is None:
             return
@@ -209,6 +211,8 @@ class ChatServer(Server):  # type: ignore[misc]
         except TimeoutError:
             if protocol.channel is not None:
                 protocol.channel.transport.abortConnection()
+        if is_last and self._gates.pop(protocol, None) is not None and protocol.channel is not None:
+            protocol.unregisterProducer()
 
     async def _beside(self, beside: Callable[[], Awaitable[None]]) -> None:
         try:

@@ -1,6 +1,6 @@
 """What a person keeps: the list of conversations, their messages, changes, and erasing.
 
-Synchronous except `erase`, which also tells the engine; callers go through `run_in_db`. Knows rows, no HTTP.
+Synchronous unless marked; callers go through `run_in_db`. Knows rows, no HTTP.
 """
 
 from __future__ import annotations
@@ -112,8 +112,12 @@ async def erase(caller: Caller, conversation: UUID) -> None:
         logger.warning("the engine was not told to forget %s: %s", conversation, error.message)
 
 
-def forgotten_temporary(limit: int) -> list[Conversation]:
+async def forgotten_temporary(limit: int) -> list[Conversation]:
     """Temporary conversations whose page did not come back to erase them."""
+    return await run_in_db(_forgotten_temporary, limit)
+
+
+def _forgotten_temporary(limit: int) -> list[Conversation]:
     old = Conversation.objects.filter(is_temporary=True, updated_at__lt=Now() - TEMPORARY_LIFE)
     return list(old.select_related("owner")[:limit])
 

@@ -1,0 +1,60 @@
+"""The chat's periodic work for celery. Each task has an event loop, and so an engine client, of its own."""
+
+from __future__ import annotations
+
+import asyncio
+
+from celery import shared_task
+
+from chatsite.accounts.callers import caller_of_user
+from chatsite.chat import library
+from chatsite.chat.adoption import adopt_orphans, reap
+from chatsite.chat.running import Running
+from chatsite.engine import close_engine
+from chatsite.errors import NotFound
+
+# Within the worker's time limit; what is not finished then is handed over to the next run.
+ADOPTED_WITHIN_S = 200.0
+ERASE_BATCH = 100
+
+BEAT_SCHEDULE = {
+    "chat-adopt-orphans": {"task": "chat.adopt_orphans", "schedule": 5.0, "options": {"expires": 4}},
+    "chat-erase-temporary": {"task": "chat.erase_temporary", "schedule": 600.0, "options": {"expires": 590}},
+}
+
+
+@shared_task(name="chat.adopt_orphans")
+def adopt() -> int:
+    """Finishes answers whose process died, and ends those past their deadline; how many it took over."""
+    return asyncio.run(_adopt())
+
+
+@shared_task(name="chat.erase_temporary")
+def erase_temporary() -> int:
+    """Erases temporary conversations that nobody came back to; how many."""
+    return asyncio.run(_erase())
+
+
+async def _adopt() -> int:
+    into = Running()
+    try:
+        adopted = await adopt_orphans(into)
+        await reap()
+        await into.drain(ADOPTED_WITHIN_S)
+        return adopted
+    finally:
+        await close_engine()
+
+
+async def _erase() -> int:
+    erased = 0
+    try:
+        for conversation in await library.forgotten_temporary(ERASE_BATCH):
+            try:
+                await library.erase(caller_of_user(conversation.owner), conversation.pk)
+                erased += 1
+            except NotFound:  # its owner was faster
+                continue
+        return erased
+    finally:
+        await close_engine()

@@ -1,0 +1,137 @@
+"""Processes die in mid-answer: nothing acknowledged is lost, every end is clear, what was seen is what is stored."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from inference.testing import script_text
+from tests.chaos.oracle import Tab, check
+from tests.chaos.stack import Stack
+from tests.chaos.wire import Wire
+
+LONG = script_text(tokens=120, delay_ms=15)
+ENDLESS = script_text(tokens=2000, delay_ms=15)
+
+
+async def test_a_dead_core_ends_its_answers_and_the_next_one_works(stack: Stack, tab: Tab) -> None:
+    names = [await tab.send(ENDLESS) for _ in range(5)]
+    for name in names:
+        await tab.has_text(name)
+    stack.engine.kill_core()
+    for name in names:
+        answer = await tab.ended(name)
+        assert answer.state == "failed"
+        assert answer.text
+        assert answer.done is not None
+        assert answer.done["is_retryable"]
+    await stack.engine.wait_until(is_ready=True)
+    assert (await tab.ended(await tab.send("and now?"))).state == "complete"
+    check(stack, tab)
+
+
+async def test_a_dead_front_leaves_interrupted_answers(stack: Stack, tab: Tab) -> None:
+    names = [await tab.send(ENDLESS) for _ in range(3)]
+    for name in names:
+        await tab.has_text(name)
+    await stack.engine.kill_front()
+    await stack.engine.start()
+    for name in names:
+        assert (await tab.ended(name)).state in ("interrupted", "failed")
+    assert (await tab.ended(await tab.send("and now?"))).state == "complete"
+    check(stack, tab)
+
+
+async def test_a_dead_web_process_is_replaced_in_mid_answer(stack: Stack, tab: Tab) -> None:
+    dying = stack.webs[-1]
+    names = [await tab.send(LONG) for _ in range(5)]
+    for name in names:
+        await tab.has_text(name)
+    dying.kill()
+    unsent = await tab.send("sent while nobody listens")
+    await stack.start_web()
+    for name in [*names, unsent]:
+        assert (await tab.ended(name)).state == "complete"
+    assert tab.close_codes == [1006]
+    check(stack, tab)
+
+
+async def test_another_web_process_follows_and_adopts(stack: Stack, tab: Tab, second_tab: Tab) -> None:
+    name = await tab.send(LONG)
+    accepted = await tab.accepted(name)
+    await tab.has_text(name)
+    first = stack.webs[-1]
+    await stack.start_web()
+    second_tab.answers.update({accepted["generation"]: type(tab.answers[accepted["generation"]])(accepted["generation"])})
+    second_tab._wire and second_tab._wire.vanish()  # comes back to the newest process
+    seen = second_tab.answers[accepted["generation"]]
+    await second_tab.until(lambda: seen.text)
+    first.kill()
+    assert (await tab.ended(name)).state == "complete"
+    await second_tab.until(lambda: seen.done)
+    assert seen.text == tab.answers[accepted["generation"]].text
+    check(stack, tab)
+
+
+async def test_a_stopping_web_process_hands_over(stack: Stack, tab: Tab) -> None:
+    stopping = stack.webs[-1]
+    name = await tab.send(script_text(tokens=200, delay_ms=20))
+    await tab.has_text(name)
+    stopping.terminate()
+    assert await stopping.ended() == 0
+    await stack.start_web()
+    assert (await tab.ended(name)).state == "complete"
+    assert tab.close_codes == [4012]
+    check(stack, tab)
+
+
+async def test_double_sends_from_many_sockets_are_one_row(stack: Stack, tab: Tab, second_tab: Tab) -> None:
+    await tab.until(lambda: tab._wire)
+    await second_tab.until(lambda: second_tab._wire)
+    names = []
+    for number in range(10):
+        name = await tab.send(f"message {number}")
+        names.append(name)
+        second_tab.sent[name] = tab.sent[name]
+        frame = tab.outbox[name]
+        await asyncio.gather(*(sender._say(frame) for sender in (tab, second_tab, second_tab, tab)))
+    for name in names:
+        await tab.ended(name)
+        await second_tab.ended(name)
+    check(stack, tab, second_tab)
+
+
+async def test_stop_from_another_process_ends_it_at_once(stack: Stack, tab: Tab, second_tab: Tab) -> None:
+    name = await tab.send(ENDLESS)
+    answer = await tab.has_text(name)
+    await stack.start_web()
+    if second_tab._wire is not None:
+        second_tab._wire.vanish()
+    await second_tab.until(lambda: second_tab.close_codes and second_tab._wire)
+    await second_tab.stop_answer(answer.generation)
+    assert (await tab.ended(name)).state == "stopped"
+    check(stack, tab)
+
+
+async def test_clients_that_never_read_do_not_grow_the_process(stack: Stack, tab: Tab) -> None:
+    name = await tab.send("something long")
+    generation = (await tab.ended(name)).generation
+    kib = 256
+    stack.sql(
+        "UPDATE chat_message SET text = repeat('x', %s) WHERE id ="
+        " (SELECT message_id FROM chat_generation WHERE id = %s)", kib * 1024, generation,
+    )  # fmt: skip
+    web = stack.webs[-1]
+    headers = {"Origin": stack.origin, "Cookie": tab.cookie}
+    wires = [await Wire.open(web.port, "/ws/chat", headers) for _ in range(20)]
+    attach = json.dumps({"type": "attach", "generation": generation})
+    before = web.rss_bytes()
+    for _ in range(30):
+        for wire in wires:
+            await wire.send(attach)
+        await asyncio.sleep(0.05)
+    # The site still answers others, and 20 x 30 x 256 KiB were never buffered.
+    assert (await tab.ended(await tab.send("hello?"))).state == "complete"
+    assert web.rss_bytes() - before < 40 * 2**20
+    for wire in wires:
+        wire.vanish()

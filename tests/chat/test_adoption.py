@@ -1,0 +1,92 @@
+"""Answers whose process died: adopted, finished byte by byte, or ended; nothing stays open for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.utils import timezone
+
+from chatsite.accounts.models import User
+from chatsite.chat import generations, store
+from chatsite.chat.adoption import adopt_orphans, reap
+from chatsite.chat.models import Generation
+from chatsite.chat.running import Running, running
+from chatsite.db import run_in_db
+from inference.testing import script_text
+from tests.chat.socket import Socket
+from tests.chat.test_flow import stored
+
+
+async def wait_final(generation: str) -> Generation:
+    async with asyncio.timeout(20):
+        while (row := await run_in_db(stored, generation)).finished_at is None:
+            await asyncio.sleep(0.02)
+    return row
+
+
+async def test_a_handed_over_answer_is_finished_from_its_checkpoint(socket: Socket) -> None:
+    accepted = await socket.send(script_text(tokens=60, delay_ms=10))
+    await socket.until("delta")
+    await running().abandon(UUID(accepted["generation"]))
+    assert (await run_in_db(stored, accepted["generation"])).state == "running"
+    adopters = [Running(), Running()]
+    counts = await asyncio.gather(*(adopt_orphans(adopter) for adopter in adopters))
+    assert sum(counts) == 1, "two processes took the same answer"
+    done = await socket.until("done")
+    row = await wait_final(accepted["generation"])
+    assert row.state == "complete"
+    assert row.message is not None
+    assert row.message.text == socket.text_of(done)
+    assert len(row.message.token_ids) == 60
+    assert row.generated_tokens == 60
+
+
+async def test_a_dead_process_is_noticed_by_its_lease(socket: Socket, monkeypatch: Any) -> None:
+    accepted = await socket.send(script_text(tokens=400, delay_ms=10))
+    await socket.until("delta")
+    # As if this process had been killed: it neither checkpoints nor gives its lease back.
+    monkeypatch.setattr(generations, "checkpoint", lambda *_: True)
+    adopter = Running()
+    async with asyncio.timeout(10):
+        while not await adopt_orphans(adopter):
+            await asyncio.sleep(0.05)
+    monkeypatch.undo()
+    await adopter.drain(0)
+
+
+async def test_what_the_engine_does_not_know_becomes_interrupted(engine: Any, user: User) -> None:
+    orphan = await run_in_db(store.store_question, user.pk, store.Question(uuid4(), "lost"))
+    await run_in_db(generations.release, orphan.generation)
+    adopter = Running()
+    assert await adopt_orphans(adopter) == 1
+    row = await wait_final(str(orphan.generation))
+    assert (row.state, row.error_code) == ("interrupted", "generation_unknown")
+    await adopter.drain(1)
+
+
+async def test_the_reaper_ends_what_is_long_past_its_deadline(engine: Any, user: User) -> None:
+    late = await run_in_db(store.store_question, user.pk, store.Question(uuid4(), "late"))
+    young = await run_in_db(store.store_question, user.pk, store.Question(uuid4(), "young"))
+    past = timezone.now() - timedelta(seconds=60)
+    await run_in_db(Generation.objects.filter(pk=late.generation).update, deadline_at=past)
+    assert await reap() == 1
+    row = await run_in_db(stored, str(late.generation))
+    assert (row.state, row.error_code, row.message and row.message.state) == ("failed", "deadline_exceeded", "failed")
+    assert (await run_in_db(stored, str(young.generation))).state == "queued"
+
+
+async def test_a_lease_can_be_kept_only_by_its_owner(engine: Any, user: User) -> None:
+    row = await run_in_db(store.store_question, user.pk, store.Question(uuid4(), "mine"))
+    progress = generations.Progress("text", (1, 2), "tokenizer", 2)
+    assert await run_in_db(generations.checkpoint, row.generation, progress)
+    assert not await run_in_db(generations.adopt, row.generation)
+    await run_in_db(Generation.objects.filter(pk=row.generation).update, lease_owner="another")
+    other = generations.Progress("other", (), "", 9)
+    assert not await run_in_db(generations.checkpoint, row.generation, other)
+    ending = generations.Ending(generations.State.COMPLETE)
+    assert await run_in_db(generations.finish, row.generation, ending, other) == "queued"
+    kept = await run_in_db(stored, str(row.generation))
+    assert (kept.stored_seq, kept.message and kept.message.text) == (2, "text")

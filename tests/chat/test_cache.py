@@ -1,0 +1,82 @@
+"""The semantic cache in the flow: the same events for a hit as for a miss, and never a cost when it is broken."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from chatsite.accounts.models import User
+from chatsite.chat.models import Message
+from chatsite.db import run_in_db
+from semcache import service
+from semcache.models import CacheEntry, CacheRule
+from tests.chat.conftest import open_socket
+from tests.chat.socket import Socket
+
+
+def make_rule() -> None:
+    CacheRule.objects.all().delete()
+    CacheRule.objects.create(name="everything", mode="exact")
+
+
+@pytest.fixture
+async def caching(engine: Any, user: User, config: Any) -> AsyncIterator[Socket]:
+    """A socket of a site with one rule: equal questions get equal answers."""
+    config(cache_enabled=True, cache_budget_ms=5000)
+    await run_in_db(make_rule)
+    service.forget_rules()
+    socket = await open_socket(user)
+    yield socket
+    await socket.close()
+
+
+async def test_the_same_question_is_answered_from_the_cache(caching: Socket) -> None:
+    _, first = await caching.ask("What is the capital of France?")
+    accepted, second = await caching.ask("What is the capital of France?")
+    assert (first["origin"], second["origin"]) == ("model", "exact")
+    assert second["cache_age_s"] is not None
+    assert second["generated_tokens"] == 0
+    assert caching.text_of(second) == caching.text_of(first)
+    kept = await run_in_db(Message.objects.get, pk=accepted["answer"])
+    assert kept.text == caching.text_of(second)
+    assert kept.token_ids, "a follow-up could not reuse the answer's ids"
+
+
+async def test_regenerate_does_not_read_the_cache(caching: Socket) -> None:
+    accepted, _ = await caching.ask("Tell me a fact.")
+    await caching.say("regenerate", client_message_id=uuid4(), message=accepted["answer"])
+    assert (await caching.until("done"))["origin"] == "model"
+
+
+async def test_a_temporary_chat_neither_reads_nor_writes(caching: Socket) -> None:
+    await caching.ask("Is this private?", temporary=True)
+    assert await run_in_db(CacheEntry.objects.count) == 0
+
+
+async def test_only_complete_answers_are_kept(caching: Socket) -> None:
+    await caching.ask('/script {"text": "one two three", "fail_after": 2}')
+    assert await run_in_db(CacheEntry.objects.count) == 0
+
+
+async def test_a_broken_cache_costs_no_answer(caching: Socket, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: Any) -> Any:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(service, "lookup", broken)
+    _, done = await caching.ask("Is anybody there?")
+    assert (done["state"], done["origin"]) == ("complete", "model")
+
+
+async def test_a_slow_cache_is_a_miss(caching: Socket, monkeypatch: pytest.MonkeyPatch, config: Any) -> None:
+    import asyncio
+
+    async def slow(*_: Any) -> Any:
+        await asyncio.Event().wait()
+
+    config(cache_budget_ms=20)
+    monkeypatch.setattr(service, "lookup", slow)
+    _, done = await caching.ask("Is anybody there?")
+    assert (done["state"], done["origin"]) == ("complete", "model")
