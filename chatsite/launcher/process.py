@@ -56,7 +56,11 @@ class Command:
 
 
 class Child:
-    """A running process in a session of its own, so that Ctrl-C reaches it only through its supervisor."""
+    """A running process in a group of its own, so that Ctrl-C reaches it only through its supervisor.
+
+    Not in a session of its own: where the kernel schedules by session (autogroups, the default on many machines),
+    the nice steps between two sessions mean nothing and the engine core would lose its advantage.
+    """
 
     def __init__(
         self,
@@ -87,7 +91,7 @@ class Child:
                 stdin=stdin,
                 stdout=writing,
                 stderr=writing,
-                start_new_session=True,
+                process_group=0,
             )
         except BaseException:
             transport.close()

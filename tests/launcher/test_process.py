@@ -57,6 +57,12 @@ async def test_a_child_runs_some_nice_steps_lower() -> None:
     assert int(line) == os.nice(0) + 3
 
 
+async def test_a_child_has_a_group_of_its_own_in_the_session_that_gives_nice_steps_their_meaning() -> None:
+    script = "import os; print(os.getpid() == os.getpgid(0), os.getsid(0))"
+    _, line = await run_to_end(python(script), lambda _: None)
+    assert line == f"True {os.getsid(0)}"
+
+
 async def test_a_program_that_does_not_exist_is_a_clear_line() -> None:
     status, line = await run_to_end(replace(python(""), argv=("/no/such/program",)), lambda _: None)
     assert status != 0
