@@ -53,7 +53,9 @@ class Attachment:
         if event.seq != self.received_seq + 1:
             return  # seen already, or beyond a gap that another follower's attach left: ours follows
         if len(self._events) >= MAX_QUEUED_EVENTS:
-            self.is_overflowed = True  # what is queued stays: reading it is the progress before the next attach
+            self.is_overflowed = (
+                True  # what is queued stays: reading it is the progress before the next attach
+            )
             return
         self.received_seq = event.seq
         self._push(event)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,6 @@ class ModelTokenizer:
         self._control_ids: dict[str, int] = {token["content"]: token["id"] for token in added}
         self._forbidden = frozenset(self._control_ids.values())
         self._full = FileTokenizer.from_str(json.dumps(fields | {"truncation": None, "padding": None}))
-        self._num_ids = self._full.get_vocab_size(with_added_tokens=True)
         self._at_start = _text_only(fields)
         self._inside = _text_only(_without_first_blank(fields))
 
@@ -103,10 +103,21 @@ def _pattern_of(added: list[dict[str, Any]]) -> re.Pattern[str]:
 
 
 def _text_only(fields: dict[str, Any]) -> FileTokenizer:
-    """The same tokenizer without control tokens and without ids that it would add by itself."""
-    kept = [token for token in fields.get("added_tokens", []) if not _is_control(token)]
+    """The same tokenizer, blind to control tokens, and without ids that it would add by itself."""
+    vocabulary = fields["model"]["vocab"]
+    known = set(vocabulary if isinstance(vocabulary, dict) else (piece for piece, _ in vocabulary))
+    kept = [
+        _unreachable(token) if _is_control(token) else token
+        for token in fields.get("added_tokens", [])
+        if not (_is_control(token) and token["content"] in known)
+    ]
     off = {"added_tokens": kept, "post_processor": None, "truncation": None, "padding": None}
     return FileTokenizer.from_str(json.dumps(fields | off))
+
+
+def _unreachable(token: dict[str, Any]) -> dict[str, Any]:
+    """The token under a name that nobody can guess: left out, those behind it would get other ids."""
+    return token | {"content": f"\ue000{secrets.token_hex(16)}\ue001", "special": True, "normalized": False}
 
 
 def _without_first_blank(value: Any) -> Any:

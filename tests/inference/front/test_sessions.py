@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from inference.core.messages import FinishedOut, TokenOut
+from inference.front.archive import Archive
+from inference.front.generation import Generation, GenerationLimits
+from inference.front.sessions import MAX_PACK_BYTES, ClientSession
+from inference.proto import engine_pb2 as pb
+from inference.testing.tokenizer import ByteTokenizer
+
+
+def now() -> float:
+    return 0.0
+
+
+def make(archive: Archive, name: str) -> Generation:
+    one = Generation(name, 1, GenerationLimits(60, 10**9), tokenizer=ByteTokenizer(), clock=now)
+    archive.add(one)
+    return one
+
+
+def say(one: Generation, text: str) -> None:
+    for byte in text.encode():
+        one.take(TokenOut(one.id, byte))
+    one.publish()
+
+
+def attach(name: str, after: int = 0) -> pb.SessionCommand:
+    return pb.SessionCommand(attach=pb.Attach(generation_id=name, after=after))
+
+
+async def test_all_news_of_one_step_travel_in_one_pack() -> None:
+    archive = Archive(ttl_s=60, clock=now)
+    session = ClientSession(archive.find)
+    generations = [make(archive, name) for name in "abc"]
+    for one in generations:
+        session.obey(attach(one.id))
+    for one in generations:
+        say(one, "hi")
+    events = (await session.next_pack()).events
+    assert [(event.generation_id, event.seq) for event in events] == [("a", 1), ("b", 1), ("c", 1)]
+
+
+async def test_a_slow_reader_gets_everything_in_packs_of_bounded_size() -> None:
+    archive = Archive(ttl_s=60, clock=now)
+    session = ClientSession(archive.find)
+    one = make(archive, "a")
+    session.obey(attach("a"))
+    for _ in range(600):
+        one.log.append_delta(pb.Delta(text="x" * 1000))
+    one.finish(FinishedOut("a", "stop"))
+    seqs: list[int] = []
+    while len(seqs) < 601:
+        pack = await session.next_pack()
+        assert pack.ByteSize() < MAX_PACK_BYTES + 5000
+        seqs += [event.seq for event in pack.events]
+    assert seqs == list(range(1, 602))
+
+
+async def test_attaching_again_never_skips_what_was_not_sent() -> None:
+    archive = Archive(ttl_s=60, clock=now)
+    session = ClientSession(archive.find)
+    one = make(archive, "a")
+    say(one, "1")
+    say(one, "2")
+    say(one, "3")
+    session.obey(attach("a", after=1))
+    session.obey(attach("a", after=2))
+    assert [event.seq for event in (await session.next_pack()).events] == [2, 3]
+
+
+async def test_only_the_latest_progress_is_sent_and_each_once() -> None:
+    archive = Archive(ttl_s=60, clock=now)
+    session = ClientSession(archive.find)
+    one = make(archive, "a")
+    session.obey(attach("a"))
+    for position in (5, 4, 3):
+        one.show_queued(position)
+    assert [event.queued.position for event in (await session.next_pack()).events] == [3]
+    session.obey(attach("a"))
+    say(one, "x")
+    assert [event.seq for event in (await session.next_pack()).events] == [1]
+
+
+async def test_an_unknown_generation_is_refused_by_an_event() -> None:
+    session = ClientSession(Archive(ttl_s=60, clock=now).find)
+    session.obey(attach("nobody"))
+    (event,) = (await session.next_pack()).events
+    assert (event.generation_id, event.attach_failed.code) == ("nobody", "generation_unknown")
+
+
+def test_a_closed_session_follows_nothing() -> None:
+    archive = Archive(ttl_s=60, clock=now)
+    session = ClientSession(archive.find)
+    one = make(archive, "a")
+    session.obey(attach("a"))
+    assert one.followers == {session}
+    session.close()
+    assert one.followers == set()
+
+
+def test_ended_logs_go_by_age() -> None:
+    time = [0.0]
+    archive = Archive(ttl_s=10, clock=lambda: time[0])
+    ended = [
+        Generation(name, 1, GenerationLimits(60, 10**9), tokenizer=ByteTokenizer(), clock=lambda: time[0])
+        for name in "ab"
+    ]
+    for one in ended:
+        archive.add(one)
+        one.finish(FinishedOut(one.id, "stop"))
+        archive.settle(one)
+        time[0] += 6
+    archive.sweep()
+    assert archive.find("a") is None
+    assert archive.find("b") is ended[1]
+    assert len(archive) == 1
