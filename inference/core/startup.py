@@ -62,11 +62,13 @@ def assemble(
     config: EngineConfig,
     model: LoadedModel,
     embedder: Embedder | None = None,
+    *,
+    num_blocks: int = 0,
     clock: Callable[[], float] = time.monotonic,
 ) -> Core:
-    """Join the parts around a loaded model. Nothing has run yet."""
+    """Join the parts around a loaded model; nothing has run yet. `num_blocks` 0 fills the memory budget."""
     shape = KvShape(model.num_layers, model.num_kv_heads, model.head_dim, config.block_tokens, model.dtype)
-    num_blocks = config.kv_memory_mb * 1024 * 1024 // shape.bytes_per_block
+    num_blocks = num_blocks or config.kv_memory_mb * 1024 * 1024 // shape.bytes_per_block
     max_context = min(
         config.max_context or model.max_context, model.max_context, num_blocks * config.block_tokens
     )
