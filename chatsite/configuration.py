@@ -1,6 +1,7 @@
 """Writes the tables of docs/configuration.md from the typed settings: `python -m chatsite.configuration`.
 
-Knows how a setting is shown. The settings themselves are in `chatsite.env`, `inference.config`, `chatsite.launcher.config`.
+Knows how a setting is shown. The settings themselves are in `chatsite.env`, `inference.config` and
+`chatsite.launcher.config`.
 """
 
 from __future__ import annotations

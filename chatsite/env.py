@@ -16,53 +16,134 @@ class WebConfig:
 
     # Servers
     database_url: str = setting(
-        "DATABASE_URL", "", "PostgreSQL with pgvector: postgresql://user:pass@host:port/name. Empty under `make run`: embedded.",
+        "DATABASE_URL",
+        "",
+        "PostgreSQL with pgvector: postgresql://user:pass@host:port/name. Empty under `make run`: embedded.",
         is_secret=True,
-    )  # fmt: skip
+    )
     redis_url: str = setting(
-        "REDIS_URL", "", "Redis-protocol server: redis://host:port/0 or unix:///path?db=0. Empty under `make run`: embedded.",
+        "REDIS_URL",
+        "",
+        "Redis-protocol server: redis://host:port/0 or unix:///path?db=0. Empty under `make run`: embedded.",
         is_secret=True,
-    )  # fmt: skip
+    )
     port: int = setting("PORT", 8000, "Port of the web server.", between=(1, 65535))
     data_dir: str = setting("DATA_DIR", "data", "Folder for everything that is kept on disk.")
-    secret_key: str = setting("SECRET_KEY", "", "Django's signing key; `make run` makes and keeps one.", is_secret=True)
+    secret_key: str = setting(
+        "SECRET_KEY", "", "Django's signing key; `make run` makes and keeps one.", is_secret=True
+    )
     debug: bool = setting("CHAT_DEBUG", False, "Django debug pages. Never on a reachable host.")
 
     # The engine's door
-    engine_address: str = setting("ENGINE_ADDRESS", "unix:data/run/engine.sock", "Where the engine listens: unix:/path or host:port.")
+    engine_address: str = setting(
+        "ENGINE_ADDRESS", "unix:data/run/engine.sock", "Where the engine listens: unix:/path or host:port."
+    )
     engine_token: str = setting("ENGINE_TOKEN", "", "Bearer token for an engine behind TCP.", is_secret=True)
-    engine_tls_cert: str = setting("ENGINE_TLS_CERT", "", "PEM certificate to trust for an engine behind TCP.")
-    engine_call_timeout_s: float = setting("CHAT_ENGINE_TIMEOUT_S", 10.0, "Deadline of one call to the engine.", between=(0.1, 600))
+    engine_tls_cert: str = setting(
+        "ENGINE_TLS_CERT", "", "PEM certificate to trust for an engine behind TCP."
+    )
+    engine_call_timeout_s: float = setting(
+        "CHAT_ENGINE_TIMEOUT_S", 10.0, "Deadline of one call to the engine.", between=(0.1, 600)
+    )
 
     # The site
     bind: str = setting("CHAT_BIND", "127.0.0.1", "Address the web server listens on.")
-    allowed_hosts: str = setting("CHAT_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", "Host names the site answers to, comma separated.")
-    origins: str = setting(
-        "CHAT_ORIGINS", "", "Full origins (scheme://host:port) whose pages may open WebSockets and send forms; empty: http on PORT at the allowed hosts."
+    allowed_hosts: str = setting(
+        "CHAT_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", "Host names the site answers to, comma separated."
     )
-    trust_proxy: bool = setting("CHAT_TRUST_PROXY", False, "Believe X-Forwarded-Proto and X-Forwarded-Host of a proxy in front.")
-    language: str = setting("CHAT_LANGUAGE", "en", "Language of the page where the browser names none we have.", choices=("en", "zh-hans"))
+    origins: str = setting(
+        "CHAT_ORIGINS",
+        "",
+        "Full origins (scheme://host:port) whose pages may open WebSockets and send forms; "
+        "empty: http on PORT at the allowed hosts.",
+    )
+    trust_proxy: bool = setting(
+        "CHAT_TRUST_PROXY", False, "Believe X-Forwarded-Proto and X-Forwarded-Host of a proxy in front."
+    )
+    language: str = setting(
+        "CHAT_LANGUAGE",
+        "en",
+        "Language of the page where the browser names none we have.",
+        choices=("en", "zh-hans"),
+    )
     time_zone: str = setting("CHAT_TIME_ZONE", "UTC", "Time zone for display; storage is UTC.")
-    guests: bool = setting("CHAT_GUESTS", False, "Let people chat without an account, for seven days. `make run` turns it on.")
+    guests: bool = setting(
+        "CHAT_GUESTS", False, "Let people chat without an account, for seven days. `make run` turns it on."
+    )
     signup: bool = setting("CHAT_SIGNUP", True, "Let people make their own account.")
-    metrics_token: str = setting("CHAT_METRICS_TOKEN", "", "Bearer token for /metrics from other hosts; loopback needs none.", is_secret=True)
-    log_level: str = setting("CHAT_LOG_LEVEL", "INFO", "Least level that is logged.", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
+    metrics_token: str = setting(
+        "CHAT_METRICS_TOKEN",
+        "",
+        "Bearer token for /metrics from other hosts; loopback needs none.",
+        is_secret=True,
+    )
+    log_level: str = setting(
+        "CHAT_LOG_LEVEL", "INFO", "Least level that is logged.", choices=("DEBUG", "INFO", "WARNING", "ERROR")
+    )
 
     # Answers
-    db_threads: int = setting("CHAT_DB_THREADS", 8, "Database connections and worker threads per process.", between=(1, 256))
-    max_message_chars: int = setting("CHAT_MAX_MESSAGE_CHARS", 200_000, "Longest message a user may send.", between=(1, 10_000_000))
-    max_body_bytes: int = setting("CHAT_MAX_BODY_BYTES", 2_000_000, "Largest request body.", between=(1000, 100_000_000))
-    max_live_per_user: int = setting("CHAT_MAX_LIVE_PER_USER", 16, "Answers in the making per user; more are refused with 429.", between=(1, 100_000))
-    deadline_s: float = setting("CHAT_DEADLINE_S", 600.0, "Longest an answer may take from acceptance to its end.", between=(1, 86_400))
-    lease_s: float = setting("CHAT_LEASE_S", 5.0, "A running answer whose lease is older is adopted by another process.", between=(0.2, 600))
-    checkpoint_s: float = setting("CHAT_CHECKPOINT_S", 1.0, "How often a running answer is stored.", between=(0.05, 60))
-    coalesce_ms: int = setting("CHAT_COALESCE_MS", 50, "Longest a token waits for company on its way to the page.", between=(0, 1000))
-    coalesce_tokens: int = setting("CHAT_COALESCE_TOKENS", 4, "Tokens that are sent without further wait.", between=(1, 1000))
-    drain_s: float = setting("CHAT_DRAIN_S", 10.0, "On stop: time for running answers to finish or be handed over.", between=(0, 600))
+    db_threads: int = setting(
+        "CHAT_DB_THREADS", 8, "Database connections and worker threads per process.", between=(1, 256)
+    )
+    max_message_chars: int = setting(
+        "CHAT_MAX_MESSAGE_CHARS", 200_000, "Longest message a user may send.", between=(1, 10_000_000)
+    )
+    max_body_bytes: int = setting(
+        "CHAT_MAX_BODY_BYTES", 2_000_000, "Largest request body.", between=(1000, 100_000_000)
+    )
+    max_live_per_user: int = setting(
+        "CHAT_MAX_LIVE_PER_USER",
+        16,
+        "Answers in the making per user; more are refused with 429.",
+        between=(1, 100_000),
+    )
+    deadline_s: float = setting(
+        "CHAT_DEADLINE_S",
+        600.0,
+        "Longest an answer may take from acceptance to its end.",
+        between=(1, 86_400),
+    )
+    lease_s: float = setting(
+        "CHAT_LEASE_S",
+        5.0,
+        "A running answer whose lease is older is adopted by another process.",
+        between=(0.2, 600),
+    )
+    checkpoint_s: float = setting(
+        "CHAT_CHECKPOINT_S", 1.0, "How often a running answer is stored.", between=(0.05, 60)
+    )
+    coalesce_ms: int = setting(
+        "CHAT_COALESCE_MS", 50, "Longest a token waits for company on its way to the page.", between=(0, 1000)
+    )
+    coalesce_tokens: int = setting(
+        "CHAT_COALESCE_TOKENS", 4, "Tokens that are sent without further wait.", between=(1, 1000)
+    )
+    drain_s: float = setting(
+        "CHAT_DRAIN_S",
+        10.0,
+        "On stop: time for running answers to finish or be handed over.",
+        between=(0, 600),
+    )
 
     # Semantic cache
-    cache_enabled: bool = setting("SEMCACHE_ENABLED", True, "Look for stored answers before asking the model.")
-    cache_budget_ms: int = setting("SEMCACHE_BUDGET_MS", 150, "Longest a look-up may take before the model is asked.", between=(1, 10_000))
-    cache_max_entries: int = setting("SEMCACHE_MAX_ENTRIES", 100_000, "Entries kept in all; the least recently used go first.", between=(1, 100_000_000))
-    cache_max_per_owner: int = setting("SEMCACHE_MAX_PER_OWNER", 1000, "Private entries kept per user.", between=(1, 10_000_000))
-    cache_epoch: str = setting("SEMCACHE_EPOCH", "1", "Knowledge epoch: change it and every older answer is out of scope.")
+    cache_enabled: bool = setting(
+        "SEMCACHE_ENABLED", True, "Look for stored answers before asking the model."
+    )
+    cache_budget_ms: int = setting(
+        "SEMCACHE_BUDGET_MS",
+        150,
+        "Longest a look-up may take before the model is asked.",
+        between=(1, 10_000),
+    )
+    cache_max_entries: int = setting(
+        "SEMCACHE_MAX_ENTRIES",
+        100_000,
+        "Entries kept in all; the least recently used go first.",
+        between=(1, 100_000_000),
+    )
+    cache_max_per_owner: int = setting(
+        "SEMCACHE_MAX_PER_OWNER", 1000, "Private entries kept per user.", between=(1, 10_000_000)
+    )
+    cache_epoch: str = setting(
+        "SEMCACHE_EPOCH", "1", "Knowledge epoch: change it and every older answer is out of scope."
+    )

