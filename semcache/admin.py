@@ -5,19 +5,19 @@ Parses, calls, formats. Rules are judged by `policy`, entries deleted by `store`
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import Count, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.safestring import SafeString
+from django.utils.decorators import method_decorator
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
-from django.utils.decorators import method_decorator
 
 from semcache import service, store
 from semcache.explain import explained
@@ -127,7 +127,17 @@ class CacheRuleAdmin(admin.ModelAdmin):
 class CacheEntryAdmin(admin.ModelAdmin):
     """Stored answers: look, pin and evict. Nothing is written by hand, because an answer's text has its token ids."""
 
-    list_display = ("question_shown", "rule", "sharing", "tenant", "owner", "hits", "is_pinned", "created_at", "expires_at")
+    list_display = (
+        "question_shown",
+        "rule",
+        "sharing",
+        "tenant",
+        "owner",
+        "hits",
+        "is_pinned",
+        "created_at",
+        "expires_at",
+    )
     list_filter = ("rule", "sharing", "is_pinned")
     list_select_related = ("rule", "use")
     search_fields = ("question", "answer")
@@ -156,17 +166,20 @@ class CacheEntryAdmin(admin.ModelAdmin):
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         actions = super().get_actions(request)
-        actions.pop("delete_selected", None)  # "evict" is the same without a page that lists every related row
+        actions.pop(
+            "delete_selected", None
+        )  # "evict" is the same without a page that lists every related row
         return actions
 
     @admin.action(description=_("Evict: delete the selected answers now"), permissions=["delete"])
     def evict(self, request: HttpRequest, chosen: QuerySet[CacheEntry]) -> None:
-        for entry in chosen.only("pk", "question"):
-            self.log_deletions(request, [entry])
+        self.log_deletions(request, chosen)
         num_gone = store.delete(list(chosen.values_list("pk", flat=True)))
         messages.success(request, ngettext("%d answer evicted.", "%d answers evicted.", num_gone) % num_gone)
 
-    @admin.action(description=_("Pin: keep when the cache is full (not past the time to live)"), permissions=["change"])
+    @admin.action(
+        description=_("Pin: keep when the cache is full (not past the time to live)"), permissions=["change"]
+    )
     def pin(self, request: HttpRequest, chosen: QuerySet[CacheEntry]) -> None:
         messages.success(request, _("Pinned: %d.") % chosen.update(is_pinned=True))
 

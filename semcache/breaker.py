@@ -19,7 +19,11 @@ class Breaker:
     """
 
     def __init__(
-        self, max_failures: int = 5, window_s: float = 10.0, rest_s: float = 10.0, clock: Clock = time.monotonic
+        self,
+        max_failures: int = 5,
+        window_s: float = 10.0,
+        rest_s: float = 10.0,
+        clock: Clock = time.monotonic,
     ) -> None:
         self._failures: deque[float] = deque(maxlen=max_failures)
         self._window_s = window_s

@@ -49,7 +49,7 @@ SELECT tenant, owner FROM semcache_cacheentry WHERE sharing = 'private'
 
 
 def delete_expired(batch: int = BATCH) -> int:
-    """Delete up to `batch` rows that no look-up would serve any more; rows another worker has in hand are left to it."""
+    """Delete up to `batch` rows that no look-up would serve any more; rows in another worker's hand stay."""
     return _execute(EXPIRED, {"batch": batch})
 
 
@@ -68,7 +68,9 @@ def delete_surplus_of_rule(rule_id: int, capacity: int, batch: int = BATCH) -> i
 
 
 def delete_surplus_of_owner(tenant: str, owner: str, capacity: int, batch: int = BATCH) -> int:
-    return _execute(SURPLUS_OF_OWNER, {"tenant": tenant, "owner": owner, "capacity": capacity, "batch": batch})
+    return _execute(
+        SURPLUS_OF_OWNER, {"tenant": tenant, "owner": owner, "capacity": capacity, "batch": batch}
+    )
 
 
 def delete_surplus_in_all(capacity: int, batch: int = BATCH) -> int:

@@ -49,9 +49,7 @@ def explained(text: str, tenant: str = "", model: str = "", stored: str = "") ->
     """The explanation of `text` as the first turn of a conversation, by the rules as they are in the database now."""
     text = canonical(text)
     bad: list[TriedRule] = []
-    rules = policy.compiled(
-        read_rules(), on_bad=lambda rule, problem: bad.append(_skipped(rule, problem))
-    )
+    rules = policy.compiled(read_rules(), on_bad=lambda rule, problem: bad.append(_skipped(rule, problem)))
     winner = policy.choose(rules, text, tenant, model)
     tried = [TriedRule(rule, rule.matches(text, tenant, model), rule is winner) for rule in rules]
     return Explanation(

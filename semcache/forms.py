@@ -26,7 +26,9 @@ class CacheRuleForm(forms.ModelForm):
         try:
             compile_pattern(pattern)
         except BadPattern as problem:
-            raise ValidationError(_("Not a valid RE2 pattern: %(why)s"), params={"why": str(problem)}) from None
+            raise ValidationError(
+                _("Not a valid RE2 pattern: %(why)s"), params={"why": str(problem)}
+            ) from None
         return pattern
 
     def clean_keywords(self) -> list[str]:

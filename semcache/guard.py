@@ -77,14 +77,21 @@ def _direction(one: Reading, other: Reading) -> str:
     """The same words, but what comes from where, or who does it to whom, is exchanged."""
     if Counter(one.words) != Counter(other.words):
         return ""
-    left, right = dict(one.relations), dict(other.relations)
-    if any(left[word] != right[word] for word in left.keys() & right.keys()):
+    relations = {word for word, _ in one.relations} & {word for word, _ in other.relations}
+    if any(_related(one, word).isdisjoint(_related(other, word)) for word in relations):
         return "what the words relate is exchanged"
-    if one.words == other.words or (Counter(one.tokens) != Counter(other.tokens) and not one.has_relation_zh):
-        return ""
-    if one.is_chinese and not one.has_relation_zh and _is_rotated(one.words, other.words):
-        return ""  # "取消订单" and "订单取消": the topic may stand in front
-    return "the same words stand in another order"
+    if one.words == other.words or (len(one.relations) > 1 and one.relations == other.relations):
+        return ""  # "from A to B" and "to B from A"
+    if one.is_chinese:
+        # "取消订单" and "订单取消": a topic may stand in front where no word relates it to another one.
+        is_moved = not one.has_relation_zh and _is_rotated(one.words, other.words)
+    else:
+        is_moved = Counter(one.tokens) != Counter(other.tokens) or _is_rotated(one.tokens, other.tokens)
+    return "" if is_moved else "the same words stand in another order"
+
+
+def _related(reading: Reading, relation: str) -> set[str]:
+    return {after for word, after in reading.relations if word == relation}
 
 
 def _is_rotated(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
@@ -103,13 +110,22 @@ def _content(one: Reading, other: Reading) -> str:
 
 
 def _is_misspelt(one: str, other: str) -> bool:
-    """One letter differs inside a long word. Its ends must agree: "employer" is not "employee"."""
-    shorter, longer = sorted((one, other), key=len)
-    if len(shorter) < 6 or len(longer) - len(shorter) > 1 or one[:2] != other[:2] or one[-2:] != other[-2:]:
+    """Inside a long word a letter is doubled or not, or a vowel is another. More would let "contact" be "contract"."""
+    shorter, longer = sorted((one, other), key=lambda word: (len(word), word))
+    if (
+        len(shorter) < 6
+        or one[:2] != other[:2]
+        or one[-2:] != other[-2:]
+        or {one, other} == {"desert", "dessert"}
+    ):
         return False
     place = next(index for index in range(len(longer)) if shorter[: index + 1] != longer[: index + 1])
-    rest = longer[place + 1 :]
-    return rest == (shorter[place + 1 :] if len(shorter) == len(longer) else shorter[place:])
+    if len(shorter) == len(longer):
+        return shorter[place + 1 :] == longer[place + 1 :] and {shorter[place], longer[place]} <= set(
+            "aeiouy"
+        )
+    is_one_more = shorter[place:] == longer[place + 1 :]
+    return is_one_more and longer[place] in (longer[place - 1], longer[place + 1])
 
 
 def _differ(left: Iterable[str], right: Iterable[str]) -> str:

@@ -6,9 +6,14 @@ sides. Synonyms are therefore few and safe, opposites may be generous.
 
 from __future__ import annotations
 
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # Words whose presence or absence changes nothing that an answer depends on. Words that can turn a meaning
 # (on, off, before, without, not, my, your ...) are here too, because checks of their own look at them.
-FUNCTION_EN = frozenset(
+FUNCTION_EN = words(
     """
     a an the this that these those is are am was were be been being isn't aren't do does did doing done can could will
     would shall should may might must cannot have has had having
@@ -17,14 +22,22 @@ FUNCTION_EN = frozenset(
     in on at for to from of by with about as into onto off up down out over under before after without within between
     and or but if then than so not no never none any some there here
     please thanks thank hi hello hey team there um uh er erm well ok okay just really actually basically
-    tell show let know like want need wish wanna gonna explain give go going get got
-    exactly quickly possible possibly able way ways thing things
-    """.split()
+    tell show let know like want need wish wanna gonna explain go going
+    get gets got getting obtain receive much many exactly possible possibly able way ways
+    whats hows wheres whens whos im ive id thats yes yeah yep sorry bother cheers but also
+    """
 )
 
 # Groups of words that may replace each other in a question; the first one stands for all.
 SYNONYMS_EN: tuple[tuple[str, ...], ...] = (
     ("cost", "price", "fee", "charge"),
+    ("install", "instal"),
+    ("previous", "earlier"),
+    ("drawback", "downside", "disadvantage"),
+    ("benefit", "advantage"),
+    ("dispute", "challenge"),
+    ("mute", "silence"),
+    ("close", "shut"),
     ("big", "large"),
     ("fast", "quick", "quickest", "fastest", "rapid"),
     ("shop", "store"),
@@ -33,7 +46,7 @@ SYNONYMS_EN: tuple[tuple[str, ...], ...] = (
     ("end", "finish"),
     ("buy", "purchase"),
     ("fix", "repair", "mend"),
-    ("change", "modify", "alter", "edit"),
+    ("change", "modify", "alter", "edit", "update"),
     ("delete", "erase"),
     ("find", "locate"),
     ("phone", "telephone"),
@@ -43,7 +56,6 @@ SYNONYMS_EN: tuple[tuple[str, ...], ...] = (
     ("disable", "deactivate"),
     ("permit", "allow", "allowed", "permitted"),
     ("forbid", "prohibit", "ban", "forbidden", "prohibited", "banned"),
-    ("obtain", "receive"),
     ("mail", "email", "e-mail"),
     ("cheap", "inexpensive"),
     ("cause", "causes", "reason"),
@@ -170,35 +182,35 @@ CONTRASTS_ZH: tuple[tuple[str, ...], ...] = (
 )
 
 PERSONS_EN: tuple[frozenset[str], ...] = (
-    frozenset("i me my mine myself we us our ours".split()),
-    frozenset("you your yours yourself".split()),
-    frozenset("he him his".split()),
-    frozenset("she her hers".split()),
-    frozenset("they them their theirs".split()),
+    words("i me my mine myself we us our ours"),
+    words("you your yours yourself"),
+    words("he him his"),
+    words("she her hers"),
+    words("they them their theirs"),
 )
 PERSONS_ZH = ("我咱", "你您", "他", "她")
 
-NEGATION_EN = frozenset(
+NEGATION_EN = words(
     """
     not no never none nobody nothing nowhere neither nor cannot without unable except unless hardly
-    lack lacks missing avoid fail fails failed
-    """.split()
+    lack lacks missing avoid fail fails failed dont doesnt didnt cant wont isnt arent wasnt
+    """
 )
 # Longest first is the reader's business. Phrases that only look like a negation are taken out before.
 NEGATION_ZH = ("不", "没", "无", "未", "别", "勿", "非", "禁", "莫", "除了")
-NOT_A_NEGATION_ZH = (
+NOT_A_NEGATION_ZH = words(
     "是不是 能不能 可不可以 可不可 会不会 有没有 要不要 好不好 行不行 对不对 该不该 用不用 需不需要 能否 是否 可否 "
     "不错 不同 不但 不仅 不过 不管 不论 不如 不久 不断 不少 不得不 差不多 对不起 不好意思 了不起 "
-    "无线 无锡 无论 无人机 非常 非洲 特别 区别 分别 别人 别的 性别 级别 类别 别墅 别名 未来 未必 没问题 禁忌 北京南"
-).split()
+    "无线 无锡 无论 无人机 非常 非洲 特别 区别 分别 别人 别的 性别 级别 类别 别墅 别名 未来 未必 没问题 禁忌"
+)
 
 # Chinese words that carry no content in a question.
-FUNCTION_ZH = (
-    "请问一下 请问 麻烦 帮我 帮忙 告诉我 告诉 能不能 可不可以 是不是 有没有 能否 是否 可否 可以 能够 想要 想 要 应该 需要 "
-    "一下 一个 一些 一点 什么样 什么 怎么样 怎么办 怎么 哪些 哪个 哪 吗 呢 啊 呀 吧 嘛 么 了 的 地 得 着 过 我 你 您 他 她 它 们 "
-    "请 我们 你们 是 有 会 能 会不会 那么 那 这个 这 个 在 和 与 及 把 被 就 都 也 还 又 再 很 "
-    "不 没 无 未 别 勿 并 且 或 为 多少"
-).split()
+FUNCTION_ZH = words(
+    "请问一下 请问 麻烦 帮我 帮忙 告诉我 告诉 能不能 可不可以 是不是 有没有 能否 是否 可否 可以 能够 想要 想 要 应该 "
+    "需要 一下 一个 一些 一点 什么样 什么 怎么样 怎么办 怎么 哪些 哪个 哪 吗 呢 啊 呀 吧 嘛 么 了 的 地 得 着 过 我 你 "
+    "您 他 她 它 们 请 我们 你们 是 有 会 能 会不会 那么 那 这个 这 个 在 和 与 及 就 都 也 还 又 再 很 "
+    "不 没 无 未 别 勿 并 为 多少"
+)
 
 SYNONYMS_ZH: tuple[tuple[str, ...], ...] = (
     ("怎么", "如何", "怎样", "咋样", "咋"),
@@ -225,8 +237,11 @@ SYNONYMS_ZH: tuple[tuple[str, ...], ...] = (
 
 # What a question asks for. Two that ask for different kinds are different questions.
 QUESTION_KINDS: tuple[tuple[str, str], ...] = (
-    ("cost", r"\bhow much (?:is|are|does|do|will|would|did|it)\b.*|\bwhat(?:'s| is| are| does)?\b.*\b(?:costs?|prices?|fees?)\b|"
-             r"多少钱|价格|费用|收费"),
+    (
+        "cost",
+        r"\bhow much (?:is|are|does|do|will|would|did|it)\b|\bwhat\b.*\b(?:costs?|charges?|prices?|fees?)\b|"
+        r"多少钱|价格|费用|收费",
+    ),
     ("how long", r"\bhow long\b|多久|多长时间"),
     ("how often", r"\bhow often\b|多久一次|频率"),
     ("how many", r"\bhow many\b|几个|多少(?!钱)"),
@@ -237,6 +252,25 @@ QUESTION_KINDS: tuple[tuple[str, str], ...] = (
     ("who", r"\bwho(?:m|se)?\b|谁"),
     ("why", r"\bwhy\b|\bhow come\b|为什么|为何"),
     ("how", r"\bhow (?:do|can|to|could|should|would|does)\b|怎么(?!样)|如何"),
-    ("whether", r"^(?:is|are|am|do|does|did|can|could|will|would|should|may|must|have|has)\b|吗[?？。!！ ]*$|能不能|是不是|"
-                r"有没有|可不可以|是否|能否"),
+    (
+        "whether",
+        r"^(?:is|are|am|do|does|did|can|could|will|would|should|may|must|have|has)\b|吗[?？。!！ ]*$|"
+        r"能不能|是不是|有没有|可不可以|是否|能否",
+    ),
+)
+
+# What the kind of a question says already, so that its words need no equal on the other side.
+SAID_BY_KIND: dict[str, frozenset[str]] = {
+    "cost": words("cost costs price prices fee fees charge charges"),
+    "when": words("time day date"),
+}
+
+# Courtesies around a question, taken off before it is read.
+COURTESIES_BEFORE = (
+    r"(?:hi|hello|hey)(?: team| there| all)?", r"(?:good )?(?:morning|evening|afternoon|day)",
+    r"quick (?:question|one)", r"sorry(?: to bother you)?", r"please", r"so", r"um+", r"uh+", r"ok(?:ay)?", r"well",
+    r"yeah", r"but", r"(?:can|could|would) you (?:please )?(?:tell me|explain)(?: to me)?",
+    r"(?:do you|does anyone) know", r"i(?:'d| would) like to (?:know|ask)", r"你好", r"您好", r"请问(?:一下)?",
+    r"麻烦问一下",
 )  # fmt: skip
+COURTESIES_AFTER = (r"(?:many )?thanks(?: in advance)?", r"thank you", r"please", r"cheers", r"谢谢")

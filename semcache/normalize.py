@@ -18,18 +18,20 @@ _SPACES = re.compile(r"\s+")
 _SPACES_AT_LINE_END = re.compile(r"[^\S\n]+(?=\n|$)")
 _FIRST_WORD = re.compile(r"^[A-Z][a-z']*(?=\s)")
 # Folding more than a sentence's first function word would make one of "us" and "US", "polish" and "Polish".
-_OPENERS = frozenset(
-    "a an the is are am was were do does did can could will would shall should may might must have has had "
-    "what which who whom whose when where why how please tell show give explain describe list write "
-    "i i'm my we our you your there it in on at for to from if and or".split()
-)
+_OPENERS_TEXT = """
+a an the is are am was were do does did can could will would shall should may might must have has had what
+which who whom whose when where why how please tell show give explain describe list write i i'm my we our you
+your there it in on at for to from if and or"""
+_OPENERS = frozenset(_OPENERS_TEXT.split())
 
 
 def clean(text: str) -> str:
     """`text` as PostgreSQL and UTF-8 can hold it: no NUL, half surrogate pairs replaced, NFC. Keeps white space."""
     text = text.replace("\x00", "")
     # Halves that belong together become the character they stand for; only what is left over is broken.
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _has_surrogate(text) else text
+    text = (
+        text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _has_surrogate(text) else text
+    )
     return unicodedata.normalize("NFC", text)
 
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from semcache import lexicon
 from semcache.numerals import calendar_token, in_digits, number_word
 
-_TOKEN = re.compile(r"[a-z\u00c0-\u024f]+\d[a-z0-9]*|\d+(?:[.:/]\d+)*|[a-z\u00c0-\u024f]+(?:'[a-z]+)?|[\u3400-\u9fff]|[\u3040-\u30ff]+|[\uac00-\ud7af]+")
+_TOKEN = re.compile(
+    r"[a-z\u00c0-\u024f]+\d[a-z0-9]*|\d+(?:[.:/]\d+)*|[a-z\u00c0-\u024f]+(?:'[a-z]+)?|[\u3400-\u9fff]|[\u3040-\u30ff]+|[\uac00-\ud7af]+"
+)
 _IS_NUMBER = re.compile(r"\d")
 _TURN_ON_OR_OFF = re.compile(r"\b(?:turn|switch)(?:s|es|ed|ing)?\b((?: [\w'-]+){0,4}?) (on|off)\b")
 _RELATIONS_EN = ("from", "to", "into", "than", "by", "before", "after", "over", "under")
@@ -35,34 +37,47 @@ class Reading:
     sides: frozenset[tuple[int, int]]
     persons: frozenset[int]
     asks_for: str
-    relations: tuple[tuple[str, str], ...]
+    relations: frozenset[tuple[str, str]]
     has_relation_zh: bool
     is_chinese: bool
 
 
 @lru_cache(maxsize=4096)
 def read(text: str) -> Reading:
-    text = unicodedata.normalize("NFKC", text).replace("’", "'")
+    text = _without_courtesies(unicodedata.normalize("NFKC", text).replace("’", "'"))
     plain = _unified(in_digits(text))
     tokens = tuple(_normalised(token) for token in _TOKEN.findall(_without_function_zh(plain)))
-    words = tuple(_content(tokens))
+    kind = _asks_for(text.lower())
+    words = tuple(stem(token) for token in tokens if _is_content(token, kind))
     return Reading(
         tokens=tokens,
         words=words,
         numbers=_numbers(tokens),
-        dates=frozenset(word for word in words if word.startswith(("month", "weekday")) and word[-1].isdigit()),
+        dates=frozenset(
+            word for word in words if word.startswith(("month", "weekday")) and word[-1].isdigit()
+        ),
         is_negated=_is_negated(tokens, plain),
         sides=_sides(tokens, plain),
         persons=_persons(tokens, plain),
-        asks_for=_asks_for(text.lower()),
+        asks_for=kind,
         relations=_relations(tokens),
         has_relation_zh=_RELATION_ZH.search(plain) is not None,
         is_chinese=_HAN.search(plain) is not None,
     )
 
 
+def _without_courtesies(text: str) -> str:
+    while (shorter := _COURTESIES.sub("", text)) not in ("", text):
+        text = shorter
+    return text
+
+
 def _unified(text: str) -> str:
-    text = re.sub(r"n't\b", " not", text.replace("can't", "can not").replace("won't", "will not").replace("cannot", "can not"))
+    text = re.sub(
+        r"n't\b",
+        " not",
+        text.replace("can't", "can not").replace("won't", "will not").replace("cannot", "can not"),
+    )
     text = _TURN_ON_OR_OFF.sub(lambda match: ("enable" if match[2] == "on" else "disable") + match[1], text)
     for pattern, replacement in _SYNONYM_PATTERNS_ZH:
         text = pattern.sub(replacement, text)
@@ -79,8 +94,9 @@ def _normalised(token: str) -> str:
     return number_word(token) or calendar_token(token) or token
 
 
-def _content(tokens: tuple[str, ...]) -> list[str]:
-    return [stem(token) for token in tokens if token not in lexicon.FUNCTION_EN and not _is_number(token)]
+def _is_content(token: str, kind: str) -> bool:
+    is_said = token in lexicon.FUNCTION_EN or token in lexicon.SAID_BY_KIND.get(kind, ())
+    return not is_said and not _is_number(token)
 
 
 def stem(word: str) -> str:
@@ -95,7 +111,14 @@ def stem(word: str) -> str:
 def _bare(word: str) -> str:
     if not word.isascii() or not word.isalpha() or len(word) <= 3:
         return word
-    for suffix, replacement in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", "e"), ("s", "")):
+    for suffix, replacement in (
+        ("ies", "y"),
+        ("sses", "ss"),
+        ("ing", ""),
+        ("ed", ""),
+        ("es", "e"),
+        ("s", ""),
+    ):
         if word.endswith(suffix) and not word.endswith("ss") and len(word) - len(suffix) >= 3:
             word = word.removesuffix(suffix) + replacement
             break
@@ -134,7 +157,9 @@ def _sides(tokens: tuple[str, ...], plain: str) -> frozenset[tuple[int, int]]:
 
 def _persons(tokens: tuple[str, ...], plain: str) -> frozenset[int]:
     english = {number for number, words in enumerate(lexicon.PERSONS_EN) if words & set(tokens)}
-    chinese = {number for number, signs in enumerate(lexicon.PERSONS_ZH) if any(sign in plain for sign in signs)}
+    chinese = {
+        number for number, signs in enumerate(lexicon.PERSONS_ZH) if any(sign in plain for sign in signs)
+    }
     return frozenset(english | chinese)
 
 
@@ -142,20 +167,25 @@ def _asks_for(text: str) -> str:
     return next((kind for kind, pattern in _QUESTION_KINDS if pattern.search(text)), "")
 
 
-def _relations(tokens: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def _relations(tokens: tuple[str, ...]) -> frozenset[tuple[str, str]]:
     """(relation word, first content word after it) for each English word that gives its neighbours a direction."""
     found = []
     for place, token in enumerate(tokens):
         if token in _RELATIONS_EN:
             after = next((stem(word) for word in tokens[place + 1 :] if word not in lexicon.FUNCTION_EN), "")
             found.append((token, after))
-    return tuple(sorted(found))
+    return frozenset(found)
 
 
-def _alternatives(words: list[str] | tuple[str, ...]) -> str:
+def _alternatives(words: Iterable[str]) -> str:
     return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
 
 
+_COURTESIES = re.compile(
+    rf"^(?:{'|'.join(lexicon.COURTESIES_BEFORE)})(?![\w'-])[\s,:;!.，。！：]*"
+    rf"|[\s,.，。!?？]+(?:{'|'.join(lexicon.COURTESIES_AFTER)})[\s.!。！?？]*$",
+    re.IGNORECASE,
+)
 _CANONICAL_EN = {
     form: _bare(group[0]) for group in lexicon.SYNONYMS_EN for word in group for form in (word, _bare(word))
 }

@@ -40,7 +40,9 @@ class RuleBook:
     def _report(self, rule: Rule, problem: BadPattern) -> None:
         if (rule.id, rule.pattern) not in self._reported:
             self._reported.add((rule.id, rule.pattern))
-            logger.warning("cache rule %d (%s) is skipped: its pattern is bad: %s", rule.id, rule.name, problem)
+            logger.warning(
+                "cache rule %d (%s) is skipped: its pattern is bad: %s", rule.id, rule.name, problem
+            )
 
 
 def read_rules() -> list[Rule]:

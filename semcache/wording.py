@@ -31,28 +31,28 @@ _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
 _OTHER_LETTER = re.compile(r"[^\W\d_]")
 
 _WORD = re.compile(r"[A-Za-z\u00c0-\u024f']+|\d+")
-_FUNCTION_WORDS = frozenset(
-    "a an the is are am was were be been do does did can could will would shall should may might must have has had "
-    "what what's which who whom whose when when's where where's why how how's i i'm you your yours we our us me my "
-    "in on at for to from of by with about as into than then so and or but if not no yes yeah ok okay please thanks "
-    "just also too very really any some all more most much many there here get got go".split()
-)
+_FUNCTION_WORDS_TEXT = """
+a an the is are am was were be been do does did can could will would shall should may might must have has had
+what what's which who whom whose when when's where where's why how how's i i'm you your yours we our us me my
+in on at for to from of by with about as into than then so and or but if not no yes yeah ok okay please thanks
+just also too very really any some all more most much many there here get got go"""
+_FUNCTION_WORDS = frozenset(_FUNCTION_WORDS_TEXT.split())
 
 _LEANS_ON_HISTORY_EN = re.compile(
     r"\b(?:it|its|it's|he|she|him|his|her|hers|they|them|their|theirs|this|that|that's|these|those|there|"
     r"one|ones|same|another|other|others|instead|again|else|above|former|latter|previous|next|first one|"
-    r"continue|go on|go ahead|do so|yes|yeah|yep|no|nope|ok|okay|sure|thanks|thank you|then)\b",
+    r"continue|go on|go ahead|do so|yes|yeah|yep|no|nope|ok|okay|sure|thanks|thank you|then|some(?:one|body))\b",
     re.IGNORECASE,
 )
+# "the refund", "the first slot": whoever says "the" has said before which one. "the Family plan" names it.
+_DEFINITE_EN = re.compile(r"\b[Tt]he (?![A-Z])")
 _STARTS_AS_FOLLOW_UP_EN = re.compile(
-    r"^(?:and|or|but|so|also|because|what about|how about|why not|why|how come|what else|with)\b", re.IGNORECASE
-)
-_LEANS_ON_HISTORY_ZH = re.compile(
-    r"[它他她]|这|那(?!不勒斯)|此|其中|其他|其它|另外|上面|上述|前面|刚才|刚刚|之前说|后者|前者|同样|一样的|"
-    r"继续|再详细|详细一点|再说|还有|接着|然后|怎么办|为什么呢|呢[?？]?$|好的|是的|可以的|不用了|谢谢"
+    r"^(?:and|or|but|so|also|because|what about|how about|why not|why|how come|what else|with)\b",
+    re.IGNORECASE,
 )
 _PERSONAL = re.compile(
-    r"\b(?:i|i'm|i've|i'd|i'll|me|my|mine|myself|we|our|ours|us)\b|[我俺咱]|本人|@|\d{6,}|\bmy name\b", re.IGNORECASE
+    r"\b(?:i|i'm|i've|i'd|i'll|me|my|mine|myself|we|our|ours|us)\b|[我俺咱]|本人|@|\d{6,}|\bmy name\b",
+    re.IGNORECASE,
 )
 _THIS_MOMENT = re.compile(
     r"\b(?:what(?:'s| is)? (?:the )?(?:current )?time|what time is it|right now|at the moment)\b|"
@@ -85,17 +85,14 @@ def language(text: str) -> str:
 def stands_alone(text: str, *, is_first_turn: bool) -> bool:
     """Whether the question means the same without what was said before it.
 
-    A first turn has nothing before it and only must say enough; later ones must not lean on anything.
+    A first turn has nothing before it and only must say enough; later ones must not lean on anything. Chinese,
+    Japanese and Korean leave out what was said before without a trace ("退款要多久"), so there only first turns stand
+    alone.
     """
     min_words = MIN_WORDS_FIRST_TURN if is_first_turn else MIN_WORDS_LATER
     if len(text) > MAX_SEMANTIC_CHARS or _num_content_words(text) < min_words:
         return False
-    return is_first_turn or not (
-        _LEANS_ON_HISTORY_EN.search(text)
-        or _STARTS_AS_FOLLOW_UP_EN.search(text)
-        or _LEANS_ON_HISTORY_ZH.search(text)
-        or is_personal(text)
-    )
+    return is_first_turn or (language(text) == "latn" and not _leans_on_history(text))
 
 
 def is_personal(text: str) -> bool:
@@ -107,6 +104,11 @@ def lasting(text: str) -> Lasting:
     if _THIS_MOMENT.search(text):
         return Lasting.THIS_MOMENT
     return Lasting.THIS_DAY if _THIS_DAY.search(text) else Lasting.AS_THE_RULE_SAYS
+
+
+def _leans_on_history(text: str) -> bool:
+    signs = (_LEANS_ON_HISTORY_EN, _STARTS_AS_FOLLOW_UP_EN, _DEFINITE_EN)
+    return is_personal(text) or any(sign.search(text) for sign in signs)
 
 
 def _num_content_words(text: str) -> int:

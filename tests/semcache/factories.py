@@ -9,7 +9,6 @@ from datetime import timedelta
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.db import connection
 from django.utils import timezone
 
 from semcache.models import EMBEDDING_DIM, CacheEntry, CacheRule
@@ -36,7 +35,12 @@ def question(text: str, **changes: Any) -> Question:
 
 def rule(**changes: Any) -> CacheRule:
     """The only rule of a test: a semantic one of the owner's own, unless changed."""
-    values = {"name": f"rule {CacheRule.objects.count()}", "mode": "semantic", "sharing": "private", "priority": 50}
+    values = {
+        "name": f"rule {CacheRule.objects.count()}",
+        "mode": "semantic",
+        "sharing": "private",
+        "priority": 50,
+    }
     return CacheRule.objects.create(**(values | changes))
 
 
@@ -47,7 +51,11 @@ async def arule(**changes: Any) -> CacheRule:
 def vector_of(text: str) -> list[float]:
     """A unit vector that only this text has; two texts are nearly orthogonal."""
     seed = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-    numbers = [byte - 127.5 for index in range(EMBEDDING_DIM // 32) for byte in hashlib.sha256(seed + bytes([index])).digest()]
+    numbers = [
+        byte - 127.5
+        for index in range(EMBEDDING_DIM // 32)
+        for byte in hashlib.sha256(seed + bytes([index])).digest()
+    ]
     length = math.sqrt(sum(number * number for number in numbers))
     return [number / length for number in numbers]
 

@@ -23,7 +23,13 @@ def rows(rule: CacheRule, count: int, **changes) -> list[CacheEntry]:
     start = timezone.now() - timedelta(hours=2)
     name = changes.pop("name", "row")
     return [
-        factories.row(scope(name), scope(f"{name}{number}"), rule, created_at=start + timedelta(minutes=number), **changes)
+        factories.row(
+            scope(name),
+            scope(f"{name}{number}"),
+            rule,
+            created_at=start + timedelta(minutes=number),
+            **changes,
+        )
         for number in range(count)
     ]
 

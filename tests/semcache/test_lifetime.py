@@ -29,7 +29,9 @@ class DatabaseClock:
     def set(self, seconds: float) -> None:
         now = (self._start + timedelta(seconds=seconds)).isoformat()
         for name, text in self._texts.items():
-            self._monkeypatch.setattr(store, name, text.replace("statement_timestamp()", f"timestamptz '{now}'"))
+            self._monkeypatch.setattr(
+                store, name, text.replace("statement_timestamp()", f"timestamptz '{now}'")
+            )
 
 
 @pytest.fixture
@@ -123,7 +125,9 @@ async def test_an_older_answer_never_replaces_a_younger_one(clock):
 
 @pytest.mark.parametrize("zone", ["Asia/Shanghai", "UTC", "America/New_York"])
 @pytest.mark.parametrize("text", ["What is on the menu today?", "今天的菜单有哪些菜"])
-async def test_an_answer_about_today_ends_with_the_day_of_the_site(committed, monkeypatch, settings, zone, text):
+async def test_an_answer_about_today_ends_with_the_day_of_the_site(
+    committed, monkeypatch, settings, zone, text
+):
     settings.TIME_ZONE = zone
     late = datetime(2026, 3, 4, 23, 58, tzinfo=ZoneInfo(zone))
     clock = DatabaseClock(monkeypatch, late)
@@ -139,7 +143,9 @@ async def test_an_answer_about_today_ends_with_the_day_of_the_site(committed, mo
 
 
 @pytest.mark.parametrize("zone", ["Asia/Shanghai", "UTC", "America/New_York"])
-async def test_a_life_across_the_clock_change_is_counted_in_real_seconds(committed, monkeypatch, settings, zone):
+async def test_a_life_across_the_clock_change_is_counted_in_real_seconds(
+    committed, monkeypatch, settings, zone
+):
     settings.TIME_ZONE = zone
     before_the_change = datetime(2026, 11, 1, 1, 50, tzinfo=ZoneInfo("America/New_York"))
     clock = DatabaseClock(monkeypatch, before_the_change.astimezone(UTC))

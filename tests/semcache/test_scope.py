@@ -1,4 +1,4 @@
-"""Nobody gets what belongs to another scope: canaries, randomised look-ups, and the proof that the test would notice."""
+"""Nobody gets what belongs to another scope: canaries, random look-ups, and the proof that the test would notice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from tests.semcache import factories
 from tests.semcache.factories import all_alike, ask
 
 CANARY = "What is the secret word of the garden project?"
-WORDINGS = (CANARY, "What's the secret word of the garden project", "what is the secret word for the garden project ?")
+WORDINGS = (
+    CANARY,
+    "What's the secret word of the garden project",
+    "what is the secret word for the garden project ?",
+)
 
 
 def owner_of(user: int) -> dict[str, str]:
@@ -86,7 +90,9 @@ async def test_a_public_rule_never_shares_what_was_said_in_a_conversation(commit
 async def test_a_business_lines_rule_shares_within_it_only(committed):
     await factories.arule(sharing="tenant")
     await factories.store("Which plans include backup?", "Both.", all_alike, owner="user:p", tenant="sales")
-    assert (await ask("Which plans include backup?", all_alike, owner="user:q", tenant="sales")).hit is not None
+    assert (
+        await ask("Which plans include backup?", all_alike, owner="user:q", tenant="sales")
+    ).hit is not None
     assert (await ask("Which plans include backup?", all_alike, owner="user:p", tenant="support")).hit is None
 
 
@@ -118,7 +124,13 @@ def test_a_value_moved_to_the_next_field_is_another_scope():
 
 @pytest.mark.parametrize(
     ("sharing", "expected"),
-    [("private", ("t", "o")), ("promoted", ("t", "o")), ("tenant", ("t", "")), ("public", ("", "")), ("???", ("t", "o"))],
+    [
+        ("private", ("t", "o")),
+        ("promoted", ("t", "o")),
+        ("tenant", ("t", "")),
+        ("public", ("", "")),
+        ("???", ("t", "o")),
+    ],
 )
 def test_sharing_widens_the_scope(sharing, expected):
     assert widened(sharing, "t", "o") == expected

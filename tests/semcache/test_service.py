@@ -99,7 +99,9 @@ async def test_a_conversation_replayed_word_for_word_hits():
     assert decision.outcome is Outcome.HIT_EXACT
 
 
-@pytest.mark.parametrize("text", ["continue", "yes", "再详细一点", "and in winter?", "What about the other one?", "好的"])
+@pytest.mark.parametrize(
+    "text", ["continue", "yes", "再详细一点", "and in winter?", "What about the other one?", "好的"]
+)
 async def test_short_and_leaning_follow_ups_are_found_by_nothing_but_their_history(text):
     await factories.store(text, "a first turn's answer", all_alike)
     decision = await ask(text, all_alike, history="something else")
@@ -121,7 +123,9 @@ async def test_a_self_contained_later_message_may_take_a_first_turns_answer():
 
 
 async def test_an_answer_given_with_a_history_is_not_found_without_it():
-    await factories.store("How many screens can stream on the Family plan?", "Four.", all_alike, history="private|talk")
+    await factories.store(
+        "How many screens can stream on the Family plan?", "Four.", all_alike, history="private|talk"
+    )
     assert (await ask("How many screens can stream on the Family plan?", all_alike)).outcome is Outcome.MISS
     assert (await CacheEntry.objects.aget()).embedding is None
 
@@ -179,7 +183,13 @@ async def test_no_store_stores_nothing():
 
 @pytest.mark.parametrize(
     "answer",
-    [Answer("half", is_complete=False), Answer("", True), Answer(" \n", True), Answer("\x00", True), Answer("x" * 200_001, True)],
+    [
+        Answer("half", is_complete=False),
+        Answer("", True),
+        Answer(" \n", True),
+        Answer("\x00", True),
+        Answer("x" * 200_001, True),
+    ],
     ids=["stopped", "empty", "blank", "nul", "huge"],
 )
 async def test_only_whole_answers_of_sensible_size_are_stored(answer):
@@ -200,7 +210,10 @@ async def test_token_ids_stay_with_the_text_they_were_made_with():
 
 
 async def test_broken_text_is_cleaned_the_same_way_in_key_and_row():
-    assert await factories.store("ab\x00cd ok \ud83d end \udc97", "x\x00y \ud83d \U0001f600", all_apart) is not None
+    assert (
+        await factories.store("ab\x00cd ok \ud83d end \udc97", "x\x00y \ud83d \U0001f600", all_apart)
+        is not None
+    )
     decision = await ask("abcd ok \ufffd end \ufffd")
     assert decision.hit is not None
     assert decision.hit.answer == "xy \ufffd \U0001f600"

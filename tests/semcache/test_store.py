@@ -29,7 +29,14 @@ def scope(name: str) -> str:
 
 
 def fill(rule, name: str, count: int, centre: list[float], noise: float, left_s: int = 3600) -> None:
-    values = {"scope": scope(name), "rule": rule.pk, "count": count, "centre": centre, "noise": noise, "left_s": left_s}
+    values = {
+        "scope": scope(name),
+        "rule": rule.pk,
+        "count": count,
+        "centre": centre,
+        "noise": noise,
+        "left_s": left_s,
+    }
     with connection.cursor() as cursor:
         cursor.execute(BULK, values)
 
@@ -40,10 +47,14 @@ def brute_force(name: str, vector: list[float]) -> list[int]:
             "SELECT id, embedding FROM semcache_cacheentry WHERE scope = %s AND expires_at > statement_timestamp()",
             [scope(name)],
         )
-        rows = [(key, [float(part) for part in text.strip("[]").split(",")]) for key, text in cursor.fetchall()]
+        rows = [
+            (key, [float(part) for part in text.strip("[]").split(",")]) for key, text in cursor.fetchall()
+        ]
+
     def distance(row):
         dot = sum(a * b for a, b in zip(row[1], vector, strict=True))
         return -dot / sum(a * a for a in row[1]) ** 0.5, row[0]
+
     return [key for key, _ in sorted(rows, key=distance)][: store.NUM_NEIGHBOURS]
 
 
