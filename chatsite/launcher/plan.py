@@ -23,14 +23,21 @@ from chatsite.launcher.steps import Job, Plan, Service, Step
 from chatsite.launcher.valkey import EmbeddedValkey
 
 PROJECT = Path(__file__).resolve().parents[2]
+CELERY = ("-m", "celery", "-A", "chatsite.celery")
 WORKER_OPTIONS = (
+    "worker",
     # Threads: one process whose end is its tasks' end, for tasks that wait for the engine or the database.
     *("--pool=threads", "--concurrency=4"),
     # One worker has nobody to mingle or gossip with.
     *("--without-mingle", "--without-gossip", "--loglevel=INFO"),
 )
 WORKER_READY = re.compile(r"celery@\S+ ready")
-BEAT_READY = re.compile(r"beat: Starting|Scheduler: ")
+# At INFO it would log every task that it sends.
+BEAT_OPTIONS = ("beat", "--loglevel=WARNING", "--pidfile=")
+# In its banner, the last thing it says before its clock runs.
+BEAT_READY = re.compile(r"Configuration ->")
+# Celery warns its operator, who knows; whoever runs the whole site as root has decided so.
+AS_ROOT_IS_MEANT = "ignore:You're running the worker with superuser privileges"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,55 +85,48 @@ def site_plan(config: LauncherConfig, place: Place) -> tuple[Plan, Credential]:
     """Everything that `make run` runs, and the first administrator's password."""
     servers, addresses = service_steps(config, place)
     password = kept_credential(place.data / "admin-password", num_bytes=12)
-    environ = child_environment(config, place, addresses) | {
-        "ADMIN_PASSWORD": config.admin_password or password.value
-    }
+    environ = child_environment(config, place, addresses)
+    engine = () if config.engine_address else engine_steps(config, environ)
     command = partial(_python, environ, config.nice)
-
-    engine: list[Step] = []
-    if not config.engine_address:
-        address = environ["ENGINE_ADDRESS"]
-        engine = [
-            Job("models", command("-m", "inference.models.prepare")),
-            Service(
-                name="engine",
-                # At nice 0: the front lowers itself once its core, which inherits the priority, is started.
-                command=_python(environ | {"ENGINE_FRONT_NICE": str(config.nice)}, 0, "-m", "inference"),
-                after=("models",),
-                probe=partial(engine_serves, address),
-                alive=partial(engine_answers, address),
-                start_timeout_s=900.0,
-            ),
-        ]
-    server_names = tuple(step.name for step in servers)
-    celery = ("-m", "celery", "--quiet", "-A", "chatsite.celery")
-    return (
-        *servers,
-        *engine,
-        Job("migrate", command("manage.py", "migrate", "--verbosity=1"), after=server_names),
-        Job("admin", command("manage.py", "ensure_admin"), after=("migrate",)),
+    making_admin = _python(
+        environ | {"ADMIN_PASSWORD": config.admin_password or password.value},
+        config.nice,
+        *("manage.py", "ensure_admin"),
+    )
+    site: Plan = (
+        Job("migrate", command("manage.py", "migrate"), after=tuple(step.name for step in servers)),
+        Job("admin", making_admin, after=("migrate",)),
+        Service("worker", command(*CELERY, *WORKER_OPTIONS), ("migrate",), ready_line=WORKER_READY),
+        Service("beat", command(*CELERY, *BEAT_OPTIONS), ("migrate",), ready_line=BEAT_READY),
         Service(
-            name="worker",
-            command=command(*celery, "worker", *WORKER_OPTIONS),
-            after=("migrate",),
-            ready_line=WORKER_READY,
-        ),
-        Service(
-            name="beat",
-            command=command(*celery, "beat", "--loglevel=INFO", "--pidfile="),
-            after=("migrate",),
-            ready_line=BEAT_READY,
-        ),
-        Service(
-            name="web",
-            command=command("manage.py", "serve", "--port", str(config.port)),
+            "web",
+            command("manage.py", "serve", "--port", str(config.port)),
             after=("migrate",),
             # Not /health/ready: it needs the engine, which starts at the same time.
             probe=partial(web_answers, config.port, "/health/live"),
             alive=partial(web_answers, config.port, "/health/live"),
             grace_s=15.0,
         ),
-    ), password
+    )
+    return (*servers, *engine, *site), password
+
+
+def engine_steps(config: LauncherConfig, environ: Mapping[str, str]) -> Plan:
+    """The models' preparation and the engine, which need none of the site's servers."""
+    address = environ["ENGINE_ADDRESS"]
+    # At nice 0: the front lowers itself once its core, which inherits the priority, is started.
+    engine = _python({**environ, "ENGINE_FRONT_NICE": str(config.nice)}, 0, "-m", "inference")
+    return (
+        Job("models", _python(environ, config.nice, "-m", "inference.models.prepare")),
+        Service(
+            "engine",
+            engine,
+            after=("models",),
+            probe=partial(engine_serves, address),
+            alive=partial(engine_answers, address),
+            start_timeout_s=900.0,
+        ),
+    )
 
 
 def child_environment(config: LauncherConfig, place: Place, addresses: Mapping[str, str]) -> dict[str, str]:
@@ -143,6 +143,7 @@ def child_environment(config: LauncherConfig, place: Place, addresses: Mapping[s
         "SECRET_KEY": secret_key,
         "ENGINE_SALT_KEY": salt_key,
         "PYTHONUNBUFFERED": "1",
+        "PYTHONWARNINGS": AS_ROOT_IS_MEANT,
     }
 
 
