@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from array import array
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -86,7 +86,7 @@ class EngineClient:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._shared_session: SharedSession | None = None
 
-    async def generate(self, request: GenerateRequest) -> AsyncIterator[Event]:
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[Event, None]:
         """Submits and follows one generation; the last event is Done. Leaving early does not cancel it."""
         await self.submit(request)
         async for event in self.attach(request.generation_id):
@@ -101,7 +101,7 @@ class EngineClient:
         reply = await self._call(self._stub().Submit, message)
         return Submitted(engine=reply.engine, prompt_tokens=reply.prompt_tokens)
 
-    async def attach(self, generation_id: str, after: int = 0) -> AsyncIterator[Event]:
+    async def attach(self, generation_id: str, after: int = 0) -> AsyncGenerator[Event, None]:
         """Events with seq > after, each once and in order, until Done. Raises GenerationUnknown, EngineUnavailable."""
         session = self._session()
         attachment = session.follow(generation_id, after)

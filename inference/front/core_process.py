@@ -142,6 +142,9 @@ class CoreProcess:
                 await self._run_once()
             except OSError as error:
                 self._lost_reason = f"cannot be started: {error}"
+            except Exception as error:  # of the listener: the core is replaced, everybody hears of it
+                logger.exception("what the core said could not be handled")
+                self._lost_reason = f"not understood: {error!r}"
             was_ready, self.is_ready = self.is_ready, False
             await self._end_process()
             self._listener.on_lost(self._lost_reason)

@@ -13,11 +13,10 @@ import uuid
 from collections.abc import Sequence
 
 from inference.config import EngineConfig
-from inference.core.messages import Admit, Cancel, CoreReady, FinishedOut, Forget, StepPack
-from inference.errors import InvalidRequest, ModelLoading, RequestRefused
-from inference.front import admission, sampling
+from inference.core.messages import Cancel, CoreReady, FinishedOut, Forget, StepPack
+from inference.errors import ModelLoading
 from inference.front.archive import Archive
-from inference.front.background import PREFIXES, Background
+from inference.front.background import Background
 from inference.front.core_process import CoreCommand, CoreProcess
 from inference.front.counters import Counters
 from inference.front.generation import (
@@ -29,14 +28,13 @@ from inference.front.generation import (
     Clock,
     Ending,
     Generation,
-    GenerationLimits,
     State,
 )
 from inference.front.identity import describe
+from inference.front.intake import Intake, Parts
 from inference.front.lane import Lane
 from inference.front.model import ServedModel
 from inference.front.ownership import OwnerKeys
-from inference.front.prompts import Prompt
 from inference.front.readiness import Readiness
 from inference.front.spawner import Spawner
 from inference.types import EngineInfo, EngineStats, GenerateRequest, Owner, Segment, Submitted
@@ -45,9 +43,6 @@ logger = logging.getLogger(__name__)
 
 TICK_S = 0.05
 RESTART_RETRY_S = 2.0
-# Longer prompts are encoded in a thread: the loop must go on delivering.
-MAX_INLINE_BYTES = 16_384
-MAX_ID_CHARACTERS = 64
 
 
 class Engine:
@@ -76,13 +71,12 @@ class Engine:
             interval_s=config.probe_interval_s, timeout_s=config.probe_timeout_s, clock=clock
         )
         self._keys = OwnerKeys(config.salt_key)
+        parts = Parts(config, model, self.archive, self.counters, self.core, self._keys, clock)
+        self._intake = Intake(parts, self.loaded)
         self._clock = clock
         self._ready: CoreReady | None = None
-        self._submitting: dict[str, asyncio.Future[Submitted]] = {}
-        self._cancelled_early: set[str] = set()
         self._is_stopping = False
         self._next_step = asyncio.Event()  # replaced at every step: waiting on it waits for the next one
-        self._seconds_per_request = admission.FALLBACK_REQUEST_S
         self._ticker: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -102,34 +96,12 @@ class Engine:
     # What callers ask for
 
     async def submit(self, request: GenerateRequest) -> Submitted:
-        """Accepts once per generation_id; the same id again gets the same reply. Raises RequestRefused."""
-        _check_id(request.generation_id)
-        known = self.archive.find(request.generation_id)
-        if known is not None:
-            return Submitted(self.id, known.prompt_tokens)
-        first: asyncio.Future[Submitted] | None = self._submitting.get(request.generation_id)
-        if first is not None:
-            return await asyncio.shield(first)
-        future: asyncio.Future[Submitted] = asyncio.get_running_loop().create_future()
-        self._submitting[request.generation_id] = future
-        try:
-            future.set_result(await self._accept(request))
-        except BaseException as error:
-            self.counters.refused += isinstance(error, RequestRefused)
-            future.set_exception(
-                error if isinstance(error, Exception) else ModelLoading("the submit was cancelled")
-            )
-            future.exception()  # seen: there may be nobody else who waits for it
-            raise
-        finally:
-            del self._submitting[request.generation_id]
-            self._cancelled_early.discard(request.generation_id)
-        return future.result()
+        """Raises RequestRefused."""
+        return Submitted(self.id, await self._intake.submit(request))
 
     def cancel(self, generation_id: str, reason: str) -> bool:
         """Ends the text now; the last event follows when the core has let go. False when nothing was running."""
-        if generation_id in self._submitting:
-            self._cancelled_early.add(generation_id)
+        if self._intake.cancel_early(generation_id):
             return True
         generation = self.archive.find(generation_id)
         if generation is None or generation.state in (State.ENDING, State.ENDED):
@@ -143,8 +115,8 @@ class Engine:
         salt, conversation = self._keys.salt(owner), self._keys.conversation(owner)
         if self.reason or self.archive.num_live or self._background.has_pending or not conversation:
             return False, 0
-        prompt = await self._prompt(segments, add_generation_prompt=False)
-        if self.reason or len(prompt.ids) >= self._limits().max_context:
+        prompt = await self._intake.prompt(segments, add_generation_prompt=False)
+        if self.reason or len(prompt.ids) >= self._intake.limits().max_context:
             return False, len(prompt.ids)
         self._background.warm(prompt.ids, salt, conversation)
         return True, len(prompt.ids)
@@ -162,8 +134,8 @@ class Engine:
         return int(self.counters.total("forgotten_blocks") - before)
 
     async def count_tokens(self, segments: Sequence[Segment]) -> tuple[int, int]:
-        limits = self._limits()
-        return len((await self._prompt(segments)).ids), limits.max_context
+        limits = self._intake.limits()
+        return len((await self._intake.prompt(segments)).ids), limits.max_context
 
     def loaded(self) -> CoreReady:
         """What the core said about itself. Raises ModelLoading while there is none."""
@@ -172,7 +144,7 @@ class Engine:
         return self._ready
 
     def info(self) -> EngineInfo:
-        return describe(self.id, self.config, self.model, self.loaded(), self._limits().max_context)
+        return describe(self.id, self.config, self.model, self.loaded(), self._intake.limits().max_context)
 
     def stats(self) -> EngineStats:
         return self.counters.stats(
@@ -227,81 +199,6 @@ class Engine:
 
     # Details
 
-    async def _accept(self, request: GenerateRequest) -> Submitted:
-        limits, spec = self._limits(), sampling.resolve(request.sampling, self.model.defaults)
-        salt, conversation = self._keys.salt(request.owner), self._keys.conversation(request.owner)
-        estimate = admission.estimate_tokens(sum(len(segment.text) for segment in request.segments))
-        admission.check_context(limits, estimate)
-        admission.check_queue(limits, self._load(), estimate)
-        prompt = await self._prompt(request.segments)
-        limits = self._limits()  # the core may have been lost meanwhile
-        admission.check_context(limits, len(prompt.ids))
-        admission.check_queue(limits, self._load(), len(prompt.ids))
-        generation = self._new_generation(request, prompt)
-        self.archive.add(generation)
-        if request.generation_id in self._cancelled_early:
-            self._abandon(generation, CANCELLED)
-            return Submitted(self.id, len(prompt.ids))
-        self.core.send(
-            Admit(
-                id=request.generation_id,
-                prompt_ids=prompt.ids,
-                sampling=spec,
-                max_tokens=admission.answer_tokens(limits, len(prompt.ids), request.sampling.max_tokens),
-                stop_ids=sorted(self.model.stop_ids),
-                salt=salt,
-                conversation=conversation,
-                priority=request.priority,
-            )
-        )
-        return Submitted(self.id, len(prompt.ids))
-
-    def _new_generation(self, request: GenerateRequest, prompt: Prompt) -> Generation:
-        longest_s = self.config.deadline_s
-        return Generation(
-            request.generation_id,
-            len(prompt.ids),
-            GenerationLimits(
-                stops=request.sampling.stop,
-                stop_ids=self.model.stop_ids,
-                deadline_s=min(request.deadline_s, longest_s) if request.deadline_s > 0 else longest_s,
-                max_log_bytes=self.config.log_max_bytes,
-                wants_logprobs=request.sampling.logprobs is not None,
-            ),
-            tokenizer=self.model.tokenizer,
-            clock=self._clock,
-        )
-
-    async def _prompt(self, segments: Sequence[Segment], *, add_generation_prompt: bool = True) -> Prompt:
-        build = self.model.prompts.build
-        if sum(len(segment.text) for segment in segments) <= MAX_INLINE_BYTES:
-            prompt = build(segments, add_generation_prompt=add_generation_prompt)
-        else:
-            prompt = await asyncio.to_thread(build, segments, add_generation_prompt=add_generation_prompt)
-        self.counters.ledger_fallbacks += prompt.num_fallbacks
-        return prompt
-
-    def _limits(self) -> admission.Limits:
-        """Raises ModelLoading while there is no core."""
-        config, longest = self.config, self.loaded().max_context
-        max_context = min(config.max_context, longest) if config.max_context else longest
-        return admission.Limits(
-            config.max_queue,
-            config.max_queued_tokens,
-            config.max_batch,
-            config.max_output_tokens,
-            max_context,
-        )
-
-    def _load(self) -> admission.Load:
-        queued = [generation for generation in self.archive.live() if generation.state is State.QUEUED]
-        return admission.Load(
-            num_queued=len(queued),
-            num_running=self.archive.num_live - len(queued),
-            queued_tokens=sum(generation.prompt_tokens for generation in queued),
-            seconds_per_request=self._seconds_per_request,
-        )
-
     def _hand_out_tokens(self, step: StepPack) -> None:
         touched: dict[str, Generation] = {}
         for out in step.tokens:
@@ -323,8 +220,7 @@ class Engine:
             return
         generation.finish(out)
         self.archive.settle(generation)
-        took_s = generation.ended_at - generation.accepted_at
-        self._seconds_per_request += 0.1 * (took_s - self._seconds_per_request)
+        self._intake.on_finished(generation)
 
     def _end_soon(self, generation: Generation, ending: Ending) -> None:
         generation.end_soon(ending)
@@ -345,7 +241,10 @@ class Engine:
     async def _tick_for_ever(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
-            self._tick()
+            try:
+                self._tick()
+            except Exception:  # one fault must not end deadlines, probes and the watchdog for ever
+                logger.exception("a tick failed")
 
     def _tick(self) -> None:
         now = self._clock()
@@ -363,10 +262,5 @@ class Engine:
             self._probe()
 
     def _probe(self) -> None:
+        self.readiness.on_probe()
         self._background.probe(self.model.tokenizer.encode_plain("Hi", is_start=True))
-
-
-def _check_id(generation_id: str) -> None:
-    is_ours = generation_id.startswith(PREFIXES)
-    if not 1 <= len(generation_id) <= MAX_ID_CHARACTERS or is_ours:
-        raise InvalidRequest(f"a generation id is a UUID, not {generation_id[:MAX_ID_CHARACTERS]!r}")

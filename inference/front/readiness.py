@@ -19,6 +19,7 @@ class Readiness:
         self._reason = "the core is starting"
         self._token_at: float | None = None
         self._waiting_since: float | None = None
+        self._probed_at = 0.0
         self.first_token = asyncio.Event()
 
     def on_token(self) -> None:
@@ -37,8 +38,12 @@ class Readiness:
     def on_loading(self, text: str) -> None:
         self._token_at, self._reason = None, text
 
+    def on_probe(self) -> None:
+        self._probed_at = self._clock()
+
     def is_probe_due(self) -> bool:
-        return self._token_at is None or self._clock() - self._token_at >= self._interval_s
+        """Interval after the last token; a probe that gave none is not repeated at once either."""
+        return self._clock() - max(self._token_at or 0.0, self._probed_at) >= self._interval_s
 
     @property
     def reason(self) -> str:

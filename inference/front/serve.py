@@ -32,9 +32,11 @@ async def serve(engine: Engine, *, say: Callable[[str], None]) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    server = build_server(engine)
+    service = EngineService(engine)
+    server = build_server(engine, service)
     try:
         open_door(server, engine.config)
+        stop_metrics = _serve_metrics(engine)
     except DoorError as error:
         say(f"error: {error}")
         return EXIT_CONFIG
@@ -46,11 +48,13 @@ async def serve(engine: Engine, *, say: Callable[[str], None]) -> int:
     say("stopping")
     ready.cancel()
     await engine.stop()
+    service.end_sessions()
     await server.stop(DRAIN_S)
+    await asyncio.to_thread(stop_metrics)
     return EXIT_CONFIG if engine.core.gave_up.is_set() else 0
 
 
-def build_server(engine: Engine) -> grpc.aio.Server:
+def build_server(engine: Engine, service: EngineService) -> grpc.aio.Server:
     token = engine.config.token
     server = grpc.aio.server(
         interceptors=[TokenCheck(token)] if token else [],
@@ -60,9 +64,21 @@ def build_server(engine: Engine) -> grpc.aio.Server:
             ("grpc.so_reuseport", 0),
         ],
     )
-    add_EngineServicer_to_server(EngineService(engine), server)
+    add_EngineServicer_to_server(service, server)
     health_pb2_grpc.add_HealthServicer_to_server(HealthService(engine), server)
     return server
+
+
+def _serve_metrics(engine: Engine) -> Callable[[], None]:
+    port = engine.config.metrics_port
+    if not port:
+        return lambda: None
+    from inference.metrics import serve_metrics  # not needed, and not loaded, by default
+
+    try:
+        return serve_metrics(engine.stats, port)
+    except OSError as error:
+        raise DoorError(f"ENGINE_METRICS_PORT={port} cannot be opened: {error}") from error
 
 
 async def _first_of(*events: asyncio.Event) -> None:

@@ -35,18 +35,26 @@ Reply = TypeVar("Reply")
 class EngineService(EngineServicer):
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._sessions: set[ClientSession] = set()
+
+    def end_sessions(self) -> None:
+        """Every stream ends once it has delivered what is logged."""
+        for session in self._sessions:
+            session.end()
 
     async def Session(
         self, commands: AsyncIterator[pb.SessionCommand], context: Context
     ) -> AsyncIterator[pb.EventPack]:
         session = ClientSession(self._engine.archive.find)
+        self._sessions.add(session)
         reader = asyncio.create_task(_obey_all(session, commands))
         try:
-            while True:
-                yield await session.next_pack()
+            while (pack := await session.next_pack()) is not None:
+                yield pack
         finally:
             reader.cancel()
             session.close()
+            self._sessions.discard(session)
 
     async def Submit(self, request: pb.SubmitRequest, context: Context) -> pb.SubmitReply:
         submitted = await _answered(context, self._engine.submit(convert.request_from_pb(request)))

@@ -30,6 +30,12 @@ class ClientSession:
         self._news: dict[str, None] = {}  # an ordered set: oldest news first
         self._failed: list[pb.Event] = []
         self._wake = asyncio.Event()
+        self._is_ending = False
+
+    def end(self) -> None:
+        """What is logged is still delivered; then `next_pack` gives None."""
+        self._is_ending = True
+        self._wake.set()
 
     def obey(self, command: pb.SessionCommand) -> None:
         if command.HasField("attach"):
@@ -67,13 +73,15 @@ class ClientSession:
         self._news[generation_id] = None
         self._wake.set()
 
-    async def next_pack(self) -> pb.EventPack:
-        """Waits for news; never empty."""
+    async def next_pack(self) -> pb.EventPack | None:
+        """Waits for news; never empty. None after `end`, when everything was delivered."""
         while True:
             await self._wake.wait()
             events = self._collect()
             if events:
                 return pb.EventPack(events=events)
+            if self._is_ending:
+                return None
 
     def _collect(self) -> list[pb.Event]:
         events, self._failed = self._failed, []
@@ -84,7 +92,7 @@ class ClientSession:
             fresh = self._events_of(generation_id, MAX_PACK_BYTES - num_bytes)
             num_bytes += sum(event.ByteSize() for event in fresh)
             events += fresh
-        if not self._news:
+        if not self._news and not self._is_ending:
             self._wake.clear()
         return events
 

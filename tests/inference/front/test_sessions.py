@@ -28,6 +28,12 @@ def attach(name: str, after: int = 0) -> pb.SessionCommand:
     return pb.SessionCommand(attach=pb.Attach(generation_id=name, after=after))
 
 
+async def next_pack(session: ClientSession) -> pb.EventPack:
+    pack = await session.next_pack()
+    assert pack is not None
+    return pack
+
+
 async def test_all_news_of_one_step_travel_in_one_pack() -> None:
     archive = Archive(ttl_s=60, clock=now)
     session = ClientSession(archive.find)
@@ -36,7 +42,7 @@ async def test_all_news_of_one_step_travel_in_one_pack() -> None:
         session.obey(attach(one.id))
     for one in generations:
         say(one, "hi")
-    events = (await session.next_pack()).events
+    events = (await next_pack(session)).events
     assert [(event.generation_id, event.seq) for event in events] == [("a", 1), ("b", 1), ("c", 1)]
 
 
@@ -50,7 +56,7 @@ async def test_a_slow_reader_gets_everything_in_packs_of_bounded_size() -> None:
     one.finish(FinishedOut("a", "stop"))
     seqs: list[int] = []
     while len(seqs) < 601:
-        pack = await session.next_pack()
+        pack = await next_pack(session)
         assert pack.ByteSize() < MAX_PACK_BYTES + 5000
         seqs += [event.seq for event in pack.events]
     assert seqs == list(range(1, 602))
@@ -65,7 +71,7 @@ async def test_attaching_again_never_skips_what_was_not_sent() -> None:
     say(one, "3")
     session.obey(attach("a", after=1))
     session.obey(attach("a", after=2))
-    assert [event.seq for event in (await session.next_pack()).events] == [2, 3]
+    assert [event.seq for event in (await next_pack(session)).events] == [2, 3]
 
 
 async def test_only_the_latest_progress_is_sent_and_each_once() -> None:
@@ -75,16 +81,16 @@ async def test_only_the_latest_progress_is_sent_and_each_once() -> None:
     session.obey(attach("a"))
     for position in (5, 4, 3):
         one.show_queued(position)
-    assert [event.queued.position for event in (await session.next_pack()).events] == [3]
+    assert [event.queued.position for event in (await next_pack(session)).events] == [3]
     session.obey(attach("a"))
     say(one, "x")
-    assert [event.seq for event in (await session.next_pack()).events] == [1]
+    assert [event.seq for event in (await next_pack(session)).events] == [1]
 
 
 async def test_an_unknown_generation_is_refused_by_an_event() -> None:
     session = ClientSession(Archive(ttl_s=60, clock=now).find)
     session.obey(attach("nobody"))
-    (event,) = (await session.next_pack()).events
+    (event,) = (await next_pack(session)).events
     assert (event.generation_id, event.attach_failed.code) == ("nobody", "generation_unknown")
 
 
@@ -114,3 +120,14 @@ def test_ended_logs_go_by_age() -> None:
     assert archive.find("a") is None
     assert archive.find("b") is ended[1]
     assert len(archive) == 1
+
+
+async def test_an_ending_session_delivers_what_is_logged_first() -> None:
+    archive = Archive(ttl_s=60, clock=now)
+    session = ClientSession(archive.find)
+    one = make(archive, "a")
+    session.obey(attach("a"))
+    say(one, "hi")
+    session.end()
+    assert [event.seq for event in (await next_pack(session)).events] == [1]
+    assert await session.next_pack() is None
