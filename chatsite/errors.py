@@ -2,6 +2,8 @@
 
     SiteError
     ├── ReplyRefused         code of its own   the question was not accepted; nothing was stored
+    ├── StorageUnavailable   storage_unavailable  the database is away (503)
+    ├── InternalError        internal_error    our mistake (500)
     └── RequestError                           the request itself is wrong
         ├── InvalidRequest       invalid_request   malformed or impossible values (400)
         ├── InvalidText          invalid_text      NUL or half a surrogate pair in a text (400)
@@ -32,13 +34,34 @@ class ReplyRefused(SiteError):
     """`reply` does not take the question: quota, full queue, engine down, not in the cache."""
 
     def __init__(
-        self, code: str, message: str, status: int, retry_after_s: float | None = None, *, is_retryable: bool | None = None
+        self,
+        code: str,
+        message: str,
+        status: int,
+        retry_after_s: float | None = None,
+        *,
+        is_retryable: bool | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.status = status
         self.retry_after_s = retry_after_s
         self.is_retryable = status in (429, 503) if is_retryable is None else is_retryable
+
+
+class StorageUnavailable(SiteError):
+    code = "storage_unavailable"
+    status = 503
+    is_retryable = True
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.retry_after_s = 2.0
+
+
+class InternalError(SiteError):
+    code = "internal_error"
+    is_retryable = True
 
 
 class RequestError(SiteError):

@@ -17,5 +17,5 @@ async def refuse(scope: dict[str, Any], receive: Any, send: Any) -> None:
 
 websocket_urlpatterns = [
     path("ws/chat", ChatConsumer.as_asgi(), name="ws-chat"),
-    re_path(r"", refuse),
+    re_path(r"", refuse),  # type: ignore[arg-type]
 ]

@@ -16,13 +16,15 @@ from typing import Any
 from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server
 from daphne.ws_protocol import WebSocketFactory
-from twisted.internet import reactor
+from twisted.internet import reactor as installed_reactor
 from twisted.internet.endpoints import serverFromString
 from twisted.internet.interfaces import IPushProducer
-from twisted.logger import globalLogBeginner
+from twisted.logger import ILogObserver, globalLogBeginner
 from zope.interface import implementer
 
 logger = logging.getLogger(__name__)
+
+reactor: Any = installed_reactor  # its type says nothing of the asyncio one that daphne installs
 
 BODY_WITHIN_S = 30.0  # a slow phone sends 2 MB in that time; a slow-body attack does not hold longer
 STREAM_STALL_S = 60.0  # an HTTP client that reads nothing of its stream for so long is dropped
@@ -44,41 +46,41 @@ class Gate:
         while not self._is_open.is_set():
             await self._is_open.wait()
 
-    def pauseProducing(self) -> None:  # noqa: N802 (Twisted's name)
+    def pauseProducing(self) -> None:
         self._is_open.clear()
 
-    def resumeProducing(self) -> None:  # noqa: N802
+    def resumeProducing(self) -> None:
         self._is_open.set()
 
-    def stopProducing(self) -> None:  # noqa: N802
+    def stopProducing(self) -> None:
         self._is_open.set()
 
 
-class BoundedRequest(WebRequest):  # type: ignore[misc]
+class BoundedRequest(WebRequest):
     """A request whose body ends in time and within the limit, also without Content-Length."""
 
     max_body_bytes = 2_000_000
 
-    def gotLength(self, length: int | None) -> None:  # noqa: N802
+    def gotLength(self, length: int | None) -> None:
         super().gotLength(length)
         self._num_body_bytes = 0
         self._late = reactor.callLater(BODY_WITHIN_S, self._drop)
         if length is not None and length > self.max_body_bytes:
             self._refuse()
 
-    def handleContentChunk(self, data: bytes) -> None:  # noqa: N802
+    def handleContentChunk(self, data: bytes) -> None:
         self._num_body_bytes += len(data)
         if self._num_body_bytes > self.max_body_bytes:
             self._refuse()
         elif not self._is_refused:
             super().handleContentChunk(data)
 
-    def requestReceived(self, *arguments: Any) -> None:  # noqa: N802
+    def requestReceived(self, *arguments: Any) -> None:
         self._stop_clock()
         if not self._is_refused:
             super().requestReceived(*arguments)
 
-    def connectionLost(self, reason: Any) -> None:  # noqa: N802
+    def connectionLost(self, reason: Any) -> None:
         self._stop_clock()
         super().connectionLost(reason)
 
@@ -109,17 +111,19 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]
             self.channel.transport.abortConnection()
 
 
-class BoundedFactory(HTTPFactory):  # type: ignore[misc]
-    def buildProtocol(self, addr: Any) -> Any:  # noqa: N802
+class BoundedFactory(HTTPFactory):
+    def buildProtocol(self, addr: Any) -> Any:
         protocol = super().buildProtocol(addr)
         protocol.requestFactory = BoundedRequest
         return protocol
 
 
-class ChatServer(Server):  # type: ignore[misc]
+class ChatServer(Server):
     """Serves until `stop`. `run` starts `beside` on the same loop once it listens."""
 
-    def __init__(self, application: Any, endpoints: list[str], max_body_bytes: int, max_message_bytes: int) -> None:
+    def __init__(
+        self, application: Any, endpoints: list[str], max_body_bytes: int, max_message_bytes: int
+    ) -> None:
         BoundedRequest.max_body_bytes = max_body_bytes
         super().__init__(
             application=application,
@@ -140,7 +144,7 @@ class ChatServer(Server):  # type: ignore[misc]
         """Listens and turns the reactor. No access log: paths name conversations."""
         loop: asyncio.AbstractEventLoop = reactor._asyncioEventloop
         asyncio.set_event_loop(loop)
-        globalLogBeginner.beginLoggingTo([lambda _: None], redirectStandardIO=False, discardBuffer=True)
+        globalLogBeginner.beginLoggingTo([_ignore], redirectStandardIO=False, discardBuffer=True)
         self.http_factory = BoundedFactory(self)
         self.ws_factory = WebSocketFactory(self, server=self.server_name)
         self.ws_factory.setProtocolOptions(
@@ -164,13 +168,6 @@ class ChatServer(Server):  # type: ignore[misc]
     def listen_error(self, failure: Any) -> None:
         self.failure = failure.getErrorMessage()
         reactor.callWhenRunning(self.stop)
-
-    async def stop_listening(self) -> None:
-        """No new connection from now on."""
-        for listener in self.listeners:
-            port = getattr(listener, "result", None)
-            if hasattr(port, "stopListening"):
-                await asyncio.wrap_future(asyncio.ensure_future(_of_deferred(port.stopListening())))
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
         """Hands a message to the client's connection as soon as that has room for it."""
@@ -222,7 +219,6 @@ class ChatServer(Server):  # type: ignore[misc]
                 self.stop()
 
 
-async def _of_deferred(deferred: Any) -> Any:
-    if deferred is None:
-        return None
-    return await deferred.asFuture(asyncio.get_running_loop())
+@implementer(ILogObserver)
+def _ignore(event: Any) -> None:
+    """Twisted logs paths and addresses; ours are not to be logged."""

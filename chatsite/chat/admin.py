@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from chatsite.chat.models import Conversation, Generation
 
 
-class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
+class ReadOnly(admin.ModelAdmin):
     """Rows that only the flow changes."""
 
     list_per_page = 50

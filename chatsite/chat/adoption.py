@@ -9,18 +9,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import aclosing
+from functools import partial
 from uuid import UUID
 
-from django.conf import settings
 from django.db import Error as DatabaseError
 
 from chatsite.chat import generations, outcome
-from chatsite.chat.live import HandedOver, LiveAnswer
-from chatsite.chat.models import FINAL_STATES, Generation, State
+from chatsite.chat.ending import cancel_in_engine, completed, kept, said, settled
+from chatsite.chat.live import LiveAnswer
+from chatsite.chat.models import Generation, State
 from chatsite.chat.outcome import Outcome
-from chatsite.chat.record import LeaseLost, Record, completed
+from chatsite.chat.record import Record
 from chatsite.chat.relay import relay
-from chatsite.chat.reply import cancel_in_engine, said
 from chatsite.chat.running import Running
 from chatsite.db import run_in_db
 from chatsite.engine import engine
@@ -43,7 +43,7 @@ async def adopt_orphans(into: Running) -> int:
         adopted += 1
         text = row.message.text if row.message is not None else ""
         live = LiveAnswer(generation, text, row.stored_seq)
-        into.begin(live, lambda live, row=row: _finish_adopted(row, live))
+        into.begin(live, partial(_finish_adopted, row))
     return adopted
 
 
@@ -53,7 +53,11 @@ async def reap() -> int:
     for generation in await run_in_db(generations.overdue, REAP_GRACE_S, BATCH):
         late = outcome.TIMED_OUT
         if await run_in_db(
-            generations.move, generation, late.state, finish_reason=late.finish_reason, error_code=late.error_code
+            generations.move,
+            generation,
+            late.state,
+            finish_reason=late.finish_reason,
+            error_code=late.error_code,
         ):
             reaped += 1
             await cancel_in_engine(generation)
@@ -80,54 +84,30 @@ def _take(generation: UUID) -> Generation | None:
 
 
 async def _finish_adopted(row: Generation, live: LiveAnswer) -> None:
-    message = row.message
-    record = Record(live, list(message.token_ids) if message else None, message.tokenizer if message else "")
+    record = Record(live, adopted=row.message)
     try:
-        ended_as = await _resume(row, record)
+        ended_as = await kept(record, _go_on(row, record), lambda interrupted: interrupted)
     except asyncio.CancelledError:
         await completed(record.hand_over())
         raise
     await completed(_conclude(record, ended_as))
 
 
-async def _resume(row: Generation, record: Record) -> Outcome:
+async def _go_on(row: Generation, record: Record) -> Outcome:
     """Goes on where the last checkpoint was. A `/v1` answer has lost its reader: it is ended."""
     if row.message is None:
         await cancel_in_engine(row.pk)
-        return Outcome(State.INTERRUPTED, "interrupted", "abandoned", "The connection to the reader was lost.")
+        return Outcome(
+            State.INTERRUPTED, "interrupted", "abandoned", "The connection to the reader was lost."
+        )
     try:
-        async with asyncio.timeout(settings.CONFIG.deadline_s), asyncio.TaskGroup() as group:
-            keeping = group.create_task(record.keep())
-            ended_as = await _follow_engine(row.pk, record)
-            keeping.cancel()
-        return ended_as
-    except TimeoutError:
-        return outcome.TIMED_OUT
-    except ExceptionGroup as errors:
-        if errors.subgroup(LeaseLost):
-            return outcome.STOPPED
-        logger.exception("adopted answer %s broke", row.pk)
-        return outcome.BROKEN
-
-
-async def _follow_engine(generation: UUID, record: Record) -> Outcome:
-    try:
-        async with aclosing(engine().attach(str(generation), after=record.live.seq)) as events:
+        async with aclosing(engine().attach(str(row.pk), after=record.live.seq)) as events:
             return await relay(events, record)
     except EngineError as error:
         return outcome.of_loss(error)
 
 
 async def _conclude(record: Record, ended_as: Outcome) -> None:
-    try:
-        standing, durations = await record.finish(ended_as)
-    except DatabaseError:
-        logger.exception("the end of %s could not be stored", record.live.generation)
-        standing = State.RUNNING
-    if standing not in FINAL_STATES:
-        record.live.fail(HandedOver())
-        return
-    if ended_as.is_engine_busy:
-        await cancel_in_engine(record.live.generation)
-    observe_reply(await said(record, ended_as, standing, durations), door="worker")
-
+    settlement = await settled(record, ended_as)
+    if settlement is not None:
+        observe_reply(await said(record, ended_as, *settlement), door="worker")

@@ -13,11 +13,11 @@ from ninja import Router, Status
 
 from chatsite.chat import frames, library
 from chatsite.chat.coalesce import coalesce
+from chatsite.chat.ending import stop
 from chatsite.chat.following import Followed, followed, load
 from chatsite.chat.framing import Framer
 from chatsite.chat.live import HandedOver
 from chatsite.chat.models import LIVE_STATES, Conversation, Message
-from chatsite.chat.reply import stop
 from chatsite.chat.running import running
 from chatsite.chat.schemas import (
     CancelOut,
@@ -50,12 +50,16 @@ async def list_conversations(
 @router.get("/conversations/{uuid:conversation}", response=ConversationOut)
 async def get_conversation(request: HttpRequest, conversation: UUID) -> dict[str, Any]:
     """A conversation with the messages of all branches."""
-    row, messages = await run_in_db(library.conversation_with_messages, _caller(request).user_id, conversation)
+    row, messages = await run_in_db(
+        library.conversation_with_messages, _caller(request).user_id, conversation
+    )
     return _shown(row, messages)
 
 
 @router.patch("/conversations/{uuid:conversation}", response=ConversationItem)
-async def change_conversation(request: HttpRequest, conversation: UUID, body: ConversationChange) -> Conversation:
+async def change_conversation(
+    request: HttpRequest, conversation: UUID, body: ConversationChange
+) -> Conversation:
     """Changes title, pin, archive, system prompt, parameters or the active branch."""
     changes = {name: value for name, value in body.dict(exclude_unset=True).items() if value is not None}
     if body.parameters is not None:
@@ -86,7 +90,7 @@ async def get_generation(request: HttpRequest, generation: UUID) -> dict[str, An
 async def cancel_generation(request: HttpRequest, generation: UUID) -> dict[str, Any]:
     """Ends an answer at once; harmless after its end."""
     user_id = _caller(request).user_id
-    await stop(await run_in_db(load, user_id, generation))
+    await stop((await run_in_db(load, user_id, generation)).pk)
     row = await run_in_db(load, user_id, generation)
     return {"id": row.pk, "state": row.state}
 
@@ -136,7 +140,10 @@ def _caller(request: HttpRequest) -> Caller:
 def _shown(row: Conversation, messages: list[Message]) -> dict[str, Any]:
     fields = ("id", "title", "system_prompt", "parameters", "is_pinned", "is_archived", "is_temporary")
     shown = {name: getattr(row, name) for name in fields}
-    return shown | {"active_leaf": row.active_leaf_id, "messages": [_message(message) for message in messages]}
+    return shown | {
+        "active_leaf": row.active_leaf_id,
+        "messages": [_message(message) for message in messages],
+    }
 
 
 def _message(message: Message) -> dict[str, Any]:

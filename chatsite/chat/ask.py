@@ -65,6 +65,7 @@ def _begin(caller: Caller, stored: Stored, *, is_refresh: bool) -> Asked:
 
 async def _answer(caller: Caller, stored: Stored, is_refresh: bool, live: LiveAnswer) -> None:
     if stored.parent is not None:
+        # The answer above may be another process's: the database is the only place where both look.
         while await run_in_db(_is_above_unfinished, stored):
             await asyncio.sleep(WAIT_STEP_S)
     turn = await run_in_db(prompt.turn_of, caller, stored, is_refresh=is_refresh)
@@ -73,5 +74,6 @@ async def _answer(caller: Caller, stored: Stored, is_refresh: bool, live: LiveAn
 
 def _is_above_unfinished(stored: Stored) -> bool:
     """Whether the answer above is still being made. Keeps our lease, and stops waiting when we were stopped."""
+    assert stored.parent is not None
     above = Message.objects.filter(pk=stored.parent, state__in=LIVE_STATES)
     return above.exists() and generations.renew(stored.generation)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from contextlib import aclosing
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -17,35 +16,30 @@ from uuid import UUID
 import msgspec
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.conf import settings
 from django.db import Error as DatabaseError
 
 from chatsite.accounts.callers import caller_of_user
 from chatsite.chat import frames, limits
 from chatsite.chat.ask import Asked, ask, ask_again
-from chatsite.chat.coalesce import coalesce
-from chatsite.chat.following import followed, load
-from chatsite.chat.framing import Framer, accepted_frame
-from chatsite.chat.live import HandedOver, LiveAnswer
+from chatsite.chat.ending import completed, stop
+from chatsite.chat.followers import Followers
+from chatsite.chat.following import load
+from chatsite.chat.framing import accepted_frame
 from chatsite.chat.models import Conversation
 from chatsite.chat.notices import board
-from chatsite.chat.record import completed
-from chatsite.chat.reply import stop
 from chatsite.chat.session import session_key, user_of_session
 from chatsite.chat.sockets import sockets
 from chatsite.chat.store import Question
 from chatsite.chat.warming import warm
 from chatsite.db import run_in_db
 from chatsite.engine import engine_info
-from chatsite.errors import NotFound, SiteError
+from chatsite.errors import InternalError, NotFound, SiteError, StorageUnavailable
 from chatsite.health import is_draining
 from chatsite.metrics import open_sockets
 
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_S = 15.0
-# An answer that was handed over is adopted within a second or two.
-REATTACH_S = 0.5
 
 
 class ChatConsumer(AsyncWebsocketConsumer):
@@ -55,14 +49,23 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def connect(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
-        self._followers: dict[UUID, asyncio.Task[None]] = {}
         self._sending = asyncio.Lock()  # sends keep their order
         self._bucket = limits.TokenBucket()
         self._num_over_rate = 0
         self._watched: UUID | None = None
         self._is_closing = False
+        self._gone = asyncio.Event()
         self._session_key = session_key(self.scope)
-        user = await run_in_db(user_of_session, self._session_key)
+        try:
+            user = await run_in_db(user_of_session, self._session_key)
+        except DatabaseError as error:
+            logger.warning("a socket is refused, the database is away: %s", error)
+            user = None
+            await self.close()
+            self._is_closing = True
+        self._followers = Followers(user.pk if user else 0, self._say)
+        if self._is_closing:
+            return
         await self.accept()
         if user is None or is_draining():
             await self._close(limits.CLOSE_SIGNED_OUT if user is None else limits.CLOSE_DRAINING)
@@ -90,11 +93,12 @@ class ChatConsumer(AsyncWebsocketConsumer):
         if self in sockets:
             sockets.discard(self)
             open_sockets.dec()
+        self._gone.set()
         await self._watch(None)
-        tasks = [*self._tasks, *self._followers.values()]
-        for task in tasks:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._followers.close()
         raise StopConsumer
 
     def on_started(self, conversation: UUID, generation: UUID) -> None:
@@ -105,7 +109,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
         await self._say(frames.Draining())
 
     async def end(self) -> None:
+        """Closes because the server stops; returns when the socket is gone."""
         await self._close(limits.CLOSE_DRAINING)
+        await self._gone.wait()
 
     def _decoded(self, message: dict[str, Any]) -> frames.FromClient | frames.ErrorFrame:
         text = message.get("text")
@@ -126,14 +132,12 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await self._say(_error_frame(error, frame))
         except DatabaseError as error:
             logger.warning("a %s frame met a database that is away: %s", type(frame).__name__, error)
-            away = SiteError("The server cannot store or read anything now.")
-            away.code, away.retry_after_s = "storage_unavailable", 2.0
-            await self._say(_error_frame(away, frame))
+            await self._say(
+                _error_frame(StorageUnavailable("The server cannot store or read anything now."), frame)
+            )
         except Exception:
             logger.exception("a %s frame broke its handler", type(frame).__name__)
-            broken = SiteError("Something went wrong on the server.")
-            broken.code = "internal_error"
-            await self._say(_error_frame(broken, frame))
+            await self._say(_error_frame(InternalError("Something went wrong on the server."), frame))
 
     async def _obey(self, frame: frames.FromClient) -> None:
         match frame:
@@ -145,13 +149,15 @@ class ChatConsumer(AsyncWebsocketConsumer):
             case frames.Send():
                 await self._send_question(frame)
             case frames.Regenerate(client_message_id, message):
-                await self._answering(client_message_id, partial(ask_again, self.caller, client_message_id, message))
+                await self._answering(
+                    client_message_id, partial(ask_again, self.caller, client_message_id, message)
+                )
             case frames.Stop(generation):
-                await stop(await run_in_db(load, self.caller.user_id, generation))
+                await stop((await run_in_db(load, self.caller.user_id, generation)).pk)
             case frames.Attach(generation):
-                self._follow(generation, self._attached(generation))
+                await self._followers.attach(generation)
             case frames.Detach(generation):
-                self._unfollow(generation)
+                self._followers.detach(generation)
             case frames.Watch(conversation):
                 await self._watch(conversation)
             case frames.Warm(conversation):
@@ -175,83 +181,28 @@ class ChatConsumer(AsyncWebsocketConsumer):
     async def _send_question(self, frame: frames.Send) -> None:
         await self._check_session()
         question = Question(
-            frame.client_message_id, frame.text, frame.conversation, frame.parent, frame.branch, frame.temporary
+            frame.client_message_id,
+            frame.text,
+            frame.conversation,
+            frame.parent,
+            frame.branch,
+            frame.temporary,
         )
         await self._answering(frame.client_message_id, partial(ask, self.caller, question))
 
-    async def _answering(self, client_message_id: UUID, asking: Callable[[], Coroutine[Any, Any, Asked]]) -> None:
+    async def _answering(
+        self, client_message_id: UUID, asking: Callable[[], Coroutine[Any, Any, Asked]]
+    ) -> None:
         """Acknowledges, follows, and lets other tabs know. A socket that closes meanwhile leaves no half question."""
         async with self._sending:
             asked = await completed(asking())
         stored = asked.stored
         await self._say(accepted_frame(client_message_id, stored))
         if stored.is_new and asked.live is not None:
-            self._follow(stored.generation, self._followed_from_start(asked.live))
+            await self._followers.follow(asked.live)
             await board.started(stored.conversation, stored.generation, self)
         else:
-            self._follow(stored.generation, self._attached(stored.generation))
-
-    async def _followed_from_start(self, live: LiveAnswer) -> None:
-        try:
-            await self._stream(live, Framer(live), 0)
-        except HandedOver:
-            await self._attached_elsewhere(live.generation)
-
-    async def _attached(self, generation: UUID) -> None:
-        """A snapshot and what comes after it. Raises NotFound."""
-        try:
-            async with followed(self.caller.user_id, generation) as found:
-                snapshot = found.live.snapshot()
-                framer = Framer(found.live)
-                await self._say(framer.snapshot(found, snapshot))
-                await self._stream(found.live, framer, snapshot.num_pieces)
-        except HandedOver:
-            await self._attached_elsewhere(generation)
-
-    async def _attached_elsewhere(self, generation: UUID) -> None:
-        """The answer goes on in another process; when this one stops, the page finds it there."""
-        if not is_draining():
-            await asyncio.sleep(REATTACH_S)
-            await self._attached(generation)
-
-    async def _stream(self, live: LiveAnswer, framer: Framer, num_seen: int) -> None:
-        config = settings.CONFIG
-        merged = coalesce(live.follow(num_seen), config.coalesce_tokens, config.coalesce_ms / 1000)
-        async with aclosing(merged) as events:
-            async for event in events:
-                frame = framer.frame(event)
-                if frame is not None:
-                    await self._say(frame)
-
-    def _follow(self, generation: UUID, following: Coroutine[Any, Any, None]) -> None:
-        self._unfollow(generation)
-        if len(self._followers) >= limits.MAX_FOLLOWED:
-            following.close()
-            message = f"at most {limits.MAX_FOLLOWED} answers are followed at once."
-            self._start(self._say(frames.ErrorFrame(code="too_many_followed", message=message, generation=generation)))
-            return
-        task = asyncio.create_task(self._guarded(generation, following))
-        self._followers[generation] = task
-        task.add_done_callback(lambda done: self._forget(generation, done))
-
-    async def _guarded(self, generation: UUID, following: Coroutine[Any, Any, None]) -> None:
-        try:
-            await following
-        except SiteError as error:
-            await self._say(frames.ErrorFrame(code=error.code, message=error.message, generation=generation))
-        except DatabaseError as error:
-            logger.warning("%s can't be followed, the database is away: %s", generation, error)
-            message = "The server cannot read anything now."
-            await self._say(frames.ErrorFrame(code="storage_unavailable", message=message, generation=generation))
-
-    def _unfollow(self, generation: UUID) -> None:
-        task = self._followers.pop(generation, None)
-        if task is not None:
-            task.cancel()
-
-    def _forget(self, generation: UUID, task: asyncio.Task[None]) -> None:
-        if self._followers.get(generation) is task:
-            del self._followers[generation]
+            await self._followers.attach(stored.generation)
 
     async def _watch(self, conversation: UUID | None) -> None:
         if conversation is not None:

@@ -7,14 +7,17 @@ and its end from the database. Knows no transport.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.db import Error as DatabaseError
+
 from chatsite.chat import outcome
 from chatsite.chat.events import Counts, Durations, Ended, Reading, Waiting
-from chatsite.chat.live import LiveAnswer
+from chatsite.chat.live import HandedOver, LiveAnswer
 from chatsite.chat.models import FINAL_STATES, Generation, Origin, State
 from chatsite.chat.running import running, work_to_end
 from chatsite.chat.texts import cleaned
@@ -23,6 +26,8 @@ from chatsite.engine import engine
 from chatsite.errors import NotFound
 from inference.errors import EngineError
 from inference.types import Delta, Prefill, Queued
+
+logger = logging.getLogger(__name__)
 
 # How often the database is asked for the end, once the engine has nothing more to say.
 POLL_S = 0.1
@@ -59,7 +64,7 @@ async def followed(user_id: int, generation: UUID) -> AsyncIterator[Followed]:
         live.say(ended_of(row))
         yield Followed(row, live)
         return
-    mirroring = asyncio.create_task(work_to_end(live, _mirror))
+    mirroring = asyncio.create_task(_mirroring(live))
     try:
         yield Followed(row, live)
     finally:
@@ -95,6 +100,15 @@ def ended_of(row: Generation) -> Ended:
     )
 
 
+async def _mirroring(live: LiveAnswer) -> None:
+    """Mirrors to the end; a mirror that breaks lets its follower try again."""
+    try:
+        await work_to_end(live, _mirror)
+    finally:
+        if not live.is_over:
+            live.fail(HandedOver())
+
+
 async def _mirror(live: LiveAnswer) -> None:
     """Fills `live` from the engine's log while there is one, and ends it with what the database says."""
     while True:
@@ -103,14 +117,22 @@ async def _mirror(live: LiveAnswer) -> None:
         except EngineError:
             # Not submitted yet, a cache hit, or lost: the database knows, now or soon.
             await asyncio.sleep(POLL_S)
-        row = await run_in_db(_row, live.generation)
-        if row.state in FINAL_STATES:
-            live.stored_text = text = _text(row)
-            if text.startswith(live.text) and len(text) > live.length:
-                live.add_text(row.stored_seq, text[live.length :], 1)
-            live.say(ended_of(row))
-            return
+        try:
+            row = await run_in_db(_row, live.generation)
+        except DatabaseError as error:
+            logger.warning("the end of %s can't be read yet: %s", live.generation, error)
+        else:
+            if row.state in FINAL_STATES:
+                _end(live, row)
+                return
         await asyncio.sleep(POLL_S)
+
+
+def _end(live: LiveAnswer, row: Generation) -> None:
+    live.stored_text = text = _text(row)
+    if text.startswith(live.text) and len(text) > live.length:
+        live.add_text(row.stored_seq, text[live.length :], 1)
+    live.say(ended_of(row))
 
 
 async def _read_log(live: LiveAnswer) -> None:

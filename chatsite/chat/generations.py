@@ -104,7 +104,9 @@ def expired_leases(limit: int) -> list[UUID]:
 
 def overdue(grace_s: float, limit: int) -> list[UUID]:
     """Generations that should have ended `grace_s` seconds ago and did not."""
-    late = Generation.objects.filter(state__in=LIVE_STATES, deadline_at__lte=Now() - timedelta(seconds=grace_s))
+    late = Generation.objects.filter(
+        state__in=LIVE_STATES, deadline_at__lte=Now() - timedelta(seconds=grace_s)
+    )
     return list(late.values_list("pk", flat=True)[:limit])
 
 
@@ -114,7 +116,9 @@ def finish(generation: UUID, ending: Ending, progress: Progress) -> State:
     The text is the owner's to store also after a stop from elsewhere: what the page has seen is what is kept.
     """
     with transaction.atomic():
-        mine = Generation.objects.select_for_update(of=("self",)).filter(pk=generation, lease_owner=lease_owner())
+        mine = Generation.objects.select_for_update(of=("self",)).filter(
+            pk=generation, lease_owner=lease_owner()
+        )
         row = mine.values("state").first()
         if row is None:
             return State(Generation.objects.values_list("state", flat=True).get(pk=generation))
@@ -129,4 +133,3 @@ def _store_text(generation: UUID, progress: Progress) -> None:
     Message.objects.filter(generation=generation).update(
         text=progress.text, token_ids=list(progress.token_ids), tokenizer=progress.tokenizer
     )
-

@@ -12,12 +12,10 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
-from semcache import service
-from semcache.models import CacheEntry
 
+from chatsite.chat.ending import cancel_in_engine
 from chatsite.chat.following import ended_of
 from chatsite.chat.models import LIVE_STATES, Conversation, Generation, Message
-from chatsite.chat.reply import cancel_in_engine
 from chatsite.chat.texts import checked
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
@@ -25,6 +23,8 @@ from chatsite.engine import engine
 from chatsite.errors import InvalidRequest, NotFound
 from inference.errors import EngineError
 from inference.types import Owner
+from semcache import service
+from semcache.models import CacheEntry
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,9 @@ MAX_QUERY_CHARS = 200
 TEMPORARY_LIFE = timedelta(hours=24)
 
 
-def conversations(user_id: int, query: str, cursor: str, *, is_archived: bool) -> tuple[list[Conversation], str | None]:
+def conversations(
+    user_id: int, query: str, cursor: str, *, is_archived: bool
+) -> tuple[list[Conversation], str | None]:
     """A page of the list, pinned ones first, then the latest; and the cursor of the next page."""
     rows = Conversation.objects.filter(owner=user_id, is_temporary=False, is_archived=is_archived)
     if query := checked(query, "q", MAX_QUERY_CHARS).strip():

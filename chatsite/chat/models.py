@@ -53,11 +53,15 @@ class Conversation(models.Model):
     """A tree of messages owned by one user. `active_leaf` names the branch that is shown."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="conversations")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="conversations"
+    )
     title = models.CharField(max_length=200, blank=True)
     system_prompt = models.TextField(blank=True)
     parameters = models.JSONField(default=dict, blank=True)
-    active_leaf = models.ForeignKey("Message", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    active_leaf = models.ForeignKey(
+        "Message", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
     is_pinned = models.BooleanField(default=False)
     is_archived = models.BooleanField(default=False)
     is_temporary = models.BooleanField(default=False)
@@ -76,7 +80,9 @@ class Message(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages")
-    parent = models.ForeignKey("self", on_delete=models.CASCADE, null=True, blank=True, related_name="children")
+    parent = models.ForeignKey(
+        "self", on_delete=models.CASCADE, null=True, blank=True, related_name="children"
+    )
     role = models.CharField(max_length=16, choices=Role.choices)
     text = models.TextField(blank=True)
     token_ids = ArrayField(models.IntegerField(), default=list, blank=True)
@@ -96,7 +102,9 @@ class Message(models.Model):
             ),
             models.CheckConstraint(condition=Q(role__in=Role.values), name="message_role_known"),
             models.CheckConstraint(condition=Q(state__in=State.values), name="message_state_known"),
-            models.CheckConstraint(condition=~Q(role="user") | Q(state="complete"), name="user_messages_are_complete"),
+            models.CheckConstraint(
+                condition=~Q(role="user") | Q(state="complete"), name="user_messages_are_complete"
+            ),
             models.CheckConstraint(condition=~Q(parent=F("id")), name="message_is_not_its_own_parent"),
         ]
 
@@ -112,9 +120,13 @@ class Generation(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    message = models.OneToOneField(Message, on_delete=models.CASCADE, null=True, blank=True, related_name="generation")
+    message = models.OneToOneField(
+        Message, on_delete=models.CASCADE, null=True, blank=True, related_name="generation"
+    )
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="generations")
-    api_key = models.ForeignKey("accounts.ApiKey", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    api_key = models.ForeignKey(
+        "accounts.ApiKey", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
     engine = models.CharField(max_length=100, blank=True)
     model = models.CharField(max_length=200, blank=True)
     origin = models.CharField(max_length=16, choices=Origin.choices, default=Origin.MODEL)
@@ -141,7 +153,9 @@ class Generation(models.Model):
 
     class Meta:
         indexes: ClassVar = [
-            models.Index(fields=["lease_until"], condition=Q(state__in=LIVE_STATES), name="generation_leases"),
+            models.Index(
+                fields=["lease_until"], condition=Q(state__in=LIVE_STATES), name="generation_leases"
+            ),
             models.Index(fields=["user", "-created_at"], name="generation_by_user"),
         ]
         constraints: ClassVar = [
@@ -189,3 +203,6 @@ class Feedback(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["message", "user"], name="one_feedback_per_user"),
         ]
+
+    def __str__(self) -> str:
+        return f"{self.verdict} {self.message_id}"

@@ -14,7 +14,9 @@ from urllib.parse import urlsplit
 logger = logging.getLogger(__name__)
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
-App = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
+App = Callable[
+    [dict[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]
+]
 
 
 class OriginGate:
@@ -25,13 +27,19 @@ class OriginGate:
         self._origins = {normal for origin in origins if (normal := normalized(origin)) is not None}
 
     async def __call__(
-        self, scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
+        self,
+        scope: dict[str, Any],
+        receive: Callable[[], Awaitable[Any]],
+        send: Callable[[Any], Awaitable[None]],
     ) -> None:
         given = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
         if len(given) == 1 and normalized(given[0]) in self._origins:
             await self._app(scope, receive, send)
             return
-        logger.warning("WebSocket refused: Origin %s is not in CHAT_ORIGINS", ascii(given[0][:200]) if given else "is missing and")
+        logger.warning(
+            "WebSocket refused: Origin %s is not in CHAT_ORIGINS",
+            ascii(given[0][:200]) if given else "is missing and",
+        )
         await receive()
         await send({"type": "websocket.close", "code": 4403})
 

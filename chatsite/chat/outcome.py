@@ -55,7 +55,9 @@ class Outcome:
     @property
     def counts(self) -> Counts:
         usage = self.usage
-        return Counts(usage.prompt_tokens, usage.reused_tokens, usage.prefilled_tokens, usage.generated_tokens)
+        return Counts(
+            usage.prompt_tokens, usage.reused_tokens, usage.prefilled_tokens, usage.generated_tokens
+        )
 
     def durations(self, ttft_ms: float, total_ms: float) -> Durations:
         """`total_ms` from acceptance to the end; what the engine does not account for is delivery."""
@@ -113,10 +115,20 @@ def not_cached() -> Outcome:
     return Outcome(State.FAILED, FinishReason.FAILED.value, "not_cached", message, refusal=refusal)
 
 
+CANCELLED = Outcome(State.STOPPED, FinishReason.CANCELLED.value)
+# Ended by another hand while the engine may be at it.
 STOPPED = Outcome(State.STOPPED, FinishReason.CANCELLED.value, is_engine_busy=True)
 TIMED_OUT = Outcome(
-    State.FAILED, FinishReason.FAILED.value, "deadline_exceeded", "The answer took too long.", is_engine_busy=True
+    State.FAILED,
+    FinishReason.FAILED.value,
+    "deadline_exceeded",
+    "The answer took too long.",
+    is_engine_busy=True,
 )
 BROKEN = Outcome(
-    State.FAILED, FinishReason.FAILED.value, "internal_error", "Something went wrong on the server.", is_engine_busy=True
+    State.FAILED,
+    FinishReason.FAILED.value,
+    "internal_error",
+    "Something went wrong on the server.",
+    is_engine_busy=True,
 )

@@ -8,8 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable
-from typing import TypeVar
 from uuid import UUID
 
 from django.conf import settings
@@ -21,7 +19,7 @@ from chatsite.chat import generations
 from chatsite.chat.events import Durations
 from chatsite.chat.generations import Ending, Progress
 from chatsite.chat.live import LiveAnswer
-from chatsite.chat.models import Generation, State
+from chatsite.chat.models import Generation, Message, State
 from chatsite.chat.outcome import Outcome
 from chatsite.db import run_in_db
 
@@ -31,20 +29,22 @@ STORE_PATIENCE_S = 30.0
 FIRST_BACKOFF_S = 0.1
 MAX_BACKOFF_S = 2.0
 
-T = TypeVar("T")
-
 
 class LeaseLost(Exception):
     """The generation ended by another hand, or another process took it."""
 
 
 class Record:
-    """The ledger of one answer beside its live text: ids, their tokenizer, and when the first text came."""
+    """The ledger of one answer beside its live text: ids, their tokenizer, and when the first text came.
 
-    def __init__(self, live: LiveAnswer, token_ids: list[int] | None = None, tokenizer: str = "") -> None:
+    An adopted one goes on from a stored message, and its beginning was another process's.
+    """
+
+    def __init__(self, live: LiveAnswer, adopted: Message | None = None) -> None:
         self.live = live
-        self.token_ids = token_ids or []
-        self.tokenizer = tokenizer
+        self.token_ids = list(adopted.token_ids) if adopted else []
+        self.tokenizer = adopted.tokenizer if adopted else ""
+        self._is_adopted = adopted is not None
         self._began = time.monotonic()
         self._first_text_ms = 0.0
 
@@ -75,21 +75,30 @@ class Record:
             if await run_in_db(generations.checkpoint, self.live.generation, self.progress()):
                 await run_in_db(generations.release, self.live.generation)
         except DatabaseError as error:
-            logger.warning("%s could not be handed over, its lease will expire: %s", self.live.generation, error)
+            logger.warning(
+                "%s could not be handed over, its lease will expire: %s", self.live.generation, error
+            )
 
     async def finish(self, outcome: Outcome) -> tuple[State, Durations]:
         """Stores the end; the state that stands. Tries for STORE_PATIENCE_S while the database is away, then raises."""
-        durations = outcome.durations(self._first_text_ms, self._elapsed_ms())
+        durations = self._durations(outcome)
         give_up_at, backoff_s = time.monotonic() + STORE_PATIENCE_S, FIRST_BACKOFF_S
         while True:
             try:
-                return await run_in_db(_finish, self.live.generation, outcome, durations, self.progress()), durations
+                return await run_in_db(
+                    _finish, self.live.generation, outcome, durations, self.progress()
+                ), durations
             except DatabaseError as error:
                 if time.monotonic() + backoff_s > give_up_at:
                     raise
                 logger.warning("the end of %s not stored yet: %s", self.live.generation, error)
             await asyncio.sleep(backoff_s)
             backoff_s = min(2 * backoff_s, MAX_BACKOFF_S)
+
+    def _durations(self, outcome: Outcome) -> Durations:
+        if self._is_adopted:
+            return outcome.durations(outcome.timings.ttft_s * 1000, 0.0)
+        return outcome.durations(self._first_text_ms, self._elapsed_ms())
 
     def _elapsed_ms(self) -> float:
         return (time.monotonic() - self._began) * 1000
@@ -108,13 +117,3 @@ def _finish(generation: UUID, outcome: Outcome, durations: Durations, progress: 
                 block_seconds=outcome.usage.block_seconds,
             )
     return standing
-
-
-async def completed(work: Awaitable[T]) -> T:
-    """The result of `work`, which runs to its end even when the caller is cancelled meanwhile."""
-    task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait({task})
-        raise

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+
 from chatsite.chat import outcome
 from chatsite.chat.events import Reading, Waiting
 from chatsite.chat.models import Origin, State
@@ -16,7 +17,6 @@ from chatsite.chat.texts import cleaned
 from inference.types import Delta, Done, Event, FinishReason, Prefill, Queued
 from semcache.service import Decision, Hit
 from semcache.service import Outcome as Found
-
 
 # A replay is quick, but not one block: the page's streaming path serves both. 8 x 40 ms stays far below 600 ms.
 REPLAY_PIECES = 8

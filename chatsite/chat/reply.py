@@ -7,24 +7,24 @@ accepted ends in exactly one `Ended`. Knows no transport; a task makes the answe
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import Error as DatabaseError
 from django.db.models.functions import Now
 
 from chatsite.accounts import quota
 from chatsite.chat import generations, outcome, semantic
-from chatsite.chat.events import Accepted, Durations, Ended, ReplyEvent
-from chatsite.chat.live import HandedOver, LiveAnswer
-from chatsite.chat.models import FINAL_STATES, Generation, State
+from chatsite.chat.ending import cancel_in_engine, completed, kept, said, settled
+from chatsite.chat.events import Accepted, ReplyEvent
+from chatsite.chat.live import LiveAnswer
+from chatsite.chat.models import Generation, State
 from chatsite.chat.outcome import Outcome
-from chatsite.chat.record import LeaseLost, Record, completed
+from chatsite.chat.record import Record
 from chatsite.chat.relay import relay, replay
 from chatsite.chat.running import running
+from chatsite.chat.semantic import Looked
 from chatsite.chat.turn import Turn
 from chatsite.db import run_in_db
 from chatsite.engine import engine, engine_info
@@ -32,8 +32,6 @@ from chatsite.errors import ReplyRefused
 from chatsite.metrics import observe_refusal, observe_reply
 from inference.errors import EngineError
 from inference.types import FinishReason, GenerateRequest, Owner
-
-logger = logging.getLogger(__name__)
 
 
 async def reply(turn: Turn) -> AsyncGenerator[ReplyEvent]:
@@ -58,14 +56,14 @@ async def answer(turn: Turn, live: LiveAnswer) -> None:
     if (stored := turn.stored) is not None:
         live.say(Accepted(turn.generation, stored.conversation, stored.user_message, stored.answer))
     try:
-        looked, ended_as = await _within_deadline(turn, record)
+        looked, ended_as = await kept(record, _produce(turn, record), lambda interrupted: (None, interrupted))
     except asyncio.CancelledError:
         await completed(_leave(turn, record))
         raise
     await completed(_conclude(turn, record, looked, ended_as))
 
 
-async def _produce(turn: Turn, record: Record) -> tuple[semantic.Looked | None, Outcome]:
+async def _produce(turn: Turn, record: Record) -> tuple[Looked | None, Outcome]:
     """Makes the text, from the cache or by the engine."""
     looked = await semantic.look_up(turn)
     if looked is not None and looked.hit is not None:
@@ -76,7 +74,7 @@ async def _produce(turn: Turn, record: Record) -> tuple[semantic.Looked | None, 
     return looked, await _generate(turn, record, looked)
 
 
-async def _generate(turn: Turn, record: Record, looked: semantic.Looked | None) -> Outcome:
+async def _generate(turn: Turn, record: Record, looked: Looked | None) -> Outcome:
     info = await engine_info()
     if info is not None:
         record.tokenizer = info.tokenizer
@@ -95,64 +93,25 @@ async def _generate(turn: Turn, record: Record, looked: semantic.Looked | None) 
         return outcome.of_loss(error)
 
 
-async def _within_deadline(turn: Turn, record: Record) -> tuple[semantic.Looked | None, Outcome]:
-    """`_produce` beside its checkpoints; whatever interrupts it is an outcome too."""
-    try:
-        async with asyncio.timeout(settings.CONFIG.deadline_s), asyncio.TaskGroup() as group:
-            keeping = group.create_task(record.keep())
-            produced = await _produce(turn, record)
-            keeping.cancel()
-        return produced
-    except TimeoutError:
-        return None, outcome.TIMED_OUT
-    except ExceptionGroup as errors:
-        if errors.subgroup(LeaseLost):
-            return None, outcome.STOPPED
-        logger.exception("answer %s broke", turn.generation)
-        return None, outcome.BROKEN
-
-
-async def _conclude(turn: Turn, record: Record, looked: semantic.Looked | None, ended_as: Outcome) -> None:
-    """Stores the end and says it. A state that another hand stored before is the one that stands."""
-    try:
-        standing, durations = await record.finish(ended_as)
-    except DatabaseError:
-        logger.exception("the end of %s could not be stored", turn.generation)
-        record.live.fail(HandedOver())
+async def _conclude(turn: Turn, record: Record, looked: Looked | None, ended_as: Outcome) -> None:
+    """Stores the end, gives complete answers to the cache, and says the end."""
+    settlement = await settled(record, ended_as)
+    if settlement is None:
         return
-    if standing not in FINAL_STATES:  # another process adopted it
-        record.live.fail(HandedOver())
-        return
-    if ended_as.is_engine_busy:
-        await cancel_in_engine(turn.generation)
     if ended_as.refusal is not None and turn.stored is None:
         observe_refusal(ended_as.refusal.code)
         record.live.fail(ended_as.refusal)
         return
-    if standing is State.COMPLETE and ended_as.finish_reason == FinishReason.STOP and looked and not looked.hit:
+    standing, durations = settlement
+    if (
+        standing is State.COMPLETE
+        and ended_as.finish_reason == FinishReason.STOP
+        and looked
+        and not looked.hit
+    ):
         await semantic.remember(turn, looked, record)
     ended = await said(record, ended_as, standing, durations)
     observe_reply(ended, door="v1" if turn.stored is None else "socket")
-
-
-async def said(record: Record, ended_as: Outcome, standing: State, durations: Durations) -> Ended:
-    """Says the end to all followers."""
-    info = await engine_info()
-    ended = Ended(
-        record.live.generation,
-        state=standing,
-        finish_reason=ended_as.finish_reason,
-        origin=ended_as.origin,
-        counts=ended_as.counts,
-        durations=durations,
-        model=info.model if info else "",
-        cache_age_s=ended_as.cache_age_s,
-        error_code=ended_as.error_code,
-        error_message=ended_as.error_message,
-        is_retryable=ended_as.is_retryable,
-    )
-    record.live.say(ended)
-    return ended
 
 
 async def _leave(turn: Turn, record: Record) -> None:
@@ -161,27 +120,9 @@ async def _leave(turn: Turn, record: Record) -> None:
         await record.hand_over()
         return
     await cancel_in_engine(turn.generation)
-    try:
-        standing, durations = await record.finish(outcome.STOPPED)
-    except DatabaseError as error:
-        logger.warning("the end of %s could not be stored: %s", turn.generation, error)
-        return
-    observe_reply(await said(record, outcome.STOPPED, standing, durations), door="v1")
-
-
-async def stop(generation: Generation) -> None:
-    """Ends an answer at once, wherever it is made and whatever it waits for; harmless after its end."""
-    if not await cancel_in_engine(generation.pk):
-        await run_in_db(generations.move, generation.pk, State.STOPPED, finish_reason=FinishReason.CANCELLED.value)
-
-
-async def cancel_in_engine(generation: object) -> bool:
-    """True when the engine was at it and ends it."""
-    try:
-        return await engine().cancel(str(generation))
-    except EngineError as error:
-        logger.warning("the engine could not be told to cancel %s: %s", generation, error.message)
-        return False
+    settlement = await settled(record, outcome.CANCELLED)
+    if settlement is not None:
+        observe_reply(await said(record, outcome.CANCELLED, *settlement), door="v1")
 
 
 async def _admit(turn: Turn) -> None:
@@ -205,7 +146,7 @@ def _open(turn: Turn) -> None:
     )
 
 
-def _accept_api(turn: Turn, live: LiveAnswer, looked: semantic.Looked | None) -> None:
+def _accept_api(turn: Turn, live: LiveAnswer, looked: Looked | None) -> None:
     """A `/v1` question is accepted when nothing can refuse it any more, so its door can say what the cache said."""
     if turn.stored is None:
         found = looked.decision.outcome.value if looked else "bypass"

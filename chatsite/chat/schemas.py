@@ -101,7 +101,9 @@ class Parameters(Schema):
     presence_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)] | None = None
     frequency_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
-    stop: Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=16)] | None = None
+    stop: (
+        Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=16)] | None
+    ) = None
     max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
 
 

@@ -18,5 +18,8 @@ async def say_draining() -> None:
     await asyncio.gather(*(socket.drain() for socket in list(sockets)), return_exceptions=True)
 
 
-async def end_all() -> None:
-    await asyncio.gather(*(socket.end() for socket in list(sockets)), return_exceptions=True)
+async def end_all(within_s: float) -> None:
+    """Closes all sockets; returns when they are gone, or after `within_s`."""
+    ends = [asyncio.ensure_future(socket.end()) for socket in list(sockets)]
+    if ends:
+        await asyncio.wait(ends, timeout=within_s)

@@ -74,7 +74,9 @@ def store_question(user_id: int, question: Question) -> Stored:
 def store_regeneration(user_id: int, client_message_id: UUID, message_id: UUID) -> Stored:
     """Stores a new queued answer beside the old one that `message_id` is, or below the question that it is."""
     with transaction.atomic():
-        found = Message.objects.filter(pk=message_id, conversation__owner=user_id).values("conversation").first()
+        found = (
+            Message.objects.filter(pk=message_id, conversation__owner=user_id).values("conversation").first()
+        )
         if found is None:
             raise NotFound("there is no such message.")
         conversation = _locked(user_id, found["conversation"])

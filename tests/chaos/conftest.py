@@ -19,7 +19,7 @@ async def stack() -> AsyncIterator[Stack]:
 
 @pytest_asyncio.fixture(loop_scope="package")
 async def tab(stack: Stack) -> AsyncIterator[Tab]:
-    """A tab of a new guest."""
+    """A tab of the guest."""
     tab = Tab(stack, await stack.cookie())
     tab.start()
     yield tab

@@ -55,11 +55,11 @@ class Tab:
         name = str(uuid4())
         self.sent[name] = text
         self.outbox[name] = {"type": "send", "client_message_id": name, "text": text, **fields}
-        await self._say(self.outbox[name])
+        await self.say(self.outbox[name])
         return name
 
     async def stop_answer(self, generation: str) -> None:
-        await self._say({"type": "stop", "generation": generation})
+        await self.say({"type": "stop", "generation": generation})
 
     async def until(self, condition: Callable[[], Any]) -> Any:
         """Waits for a condition on what this tab knows."""
@@ -68,6 +68,16 @@ class Tab:
                 self._changed.clear()
                 await self._changed.wait()
         return found
+
+    async def connected(self) -> None:
+        await self.until(lambda: self._wire)
+
+    async def reconnect(self) -> None:
+        """Loses the socket and comes back to the newest process."""
+        await self.connected()
+        lost, self._wire = self._wire, None
+        lost.vanish()  # type: ignore[union-attr]
+        await self.connected()
 
     async def accepted(self, name: str) -> Frame:
         frame: Frame = await self.until(lambda: self.acknowledged.get(name))
@@ -110,15 +120,18 @@ class Tab:
         web = next((web for web in reversed(self.stack.webs) if web.process.poll() is None), None)
         if web is None:
             raise ConnectionError
-        self._wire = await Wire.open(web.port, "/ws/chat", {"Origin": self.stack.origin, "Cookie": self.cookie})
-        await self._say({"type": "hello", "protocol": 1})
+        self._wire = await Wire.open(
+            web.port, "/ws/chat", {"Origin": self.stack.origin, "Cookie": self.cookie}
+        )
+        self._changed.set()
+        await self.say({"type": "hello", "protocol": 1})
         for answer in self.answers.values():
             if answer.done is None:
-                await self._say({"type": "attach", "generation": answer.generation})
+                await self.say({"type": "attach", "generation": answer.generation})
         for frame in self.outbox.values():
-            await self._say(frame)
+            await self.say(frame)
 
-    async def _say(self, frame: Frame) -> None:
+    async def say(self, frame: Frame) -> None:
         if self._wire is not None:
             try:
                 await self._wire.send(json.dumps(frame))
@@ -137,10 +150,10 @@ class Tab:
             self._follow(self.answers[frame["generation"]], frame)
 
     def _follow(self, answer: Answer, frame: Frame) -> None:
-        if answer.done is not None:
+        if frame["type"] == "snapshot":  # everything anew, also for a message that was sent again
+            answer.text, answer.done = frame["text"], None
+        elif answer.done is not None:
             self.troubles.append(f"{frame['type']} after the end")
-        elif frame["type"] == "snapshot":
-            answer.text = frame["text"]
         elif frame["type"] == "delta":
             if frame["offset"] != len(answer.text.encode("utf-16-le")) // 2:
                 self.troubles.append("a delta does not fit")

@@ -62,10 +62,8 @@ class Stack:
     environ: dict[str, str]
     engine: EngineProcess
     webs: list[Web] = field(default_factory=list)
-
-    @property
-    def origin(self) -> str:
-        return "http://chat.test"
+    origin: str = "http://chat.test"
+    guest_cookie: str = ""
 
     async def start_web(self) -> Web:
         """Returns when it is ready."""
@@ -85,14 +83,17 @@ class Stack:
         return web
 
     async def cookie(self) -> str:
-        """The session cookie of a new guest."""
+        """The session cookie of a guest; the same one again, for guests per address are few."""
+        if self.guest_cookie:
+            return self.guest_cookie
         base = f"http://127.0.0.1:{self.webs[-1].port}"
         async with httpx2.AsyncClient(base_url=base) as client:
             await client.get("/signin")
             token = client.cookies["csrftoken"]
             answer = await client.post("/guest", headers={"X-CSRFToken": token, "Origin": base})
             assert answer.status_code in (200, 302), answer.text
-            return f"sessionid={client.cookies['sessionid']}"
+            self.guest_cookie = f"sessionid={client.cookies['sessionid']}"
+        return self.guest_cookie
 
     def sql(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
         with psycopg.connect(self.environ["DATABASE_URL"], autocommit=True) as connection:

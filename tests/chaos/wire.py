@@ -9,6 +9,7 @@ import asyncio
 import base64
 import os
 import struct
+from contextlib import suppress
 
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 
@@ -37,7 +38,9 @@ class Wire:
         self._writer = writer
 
     @classmethod
-    async def open(cls, port: int, path: str, headers: dict[str, str], receive_buffer: int | None = None) -> Wire:
+    async def open(
+        cls, port: int, path: str, headers: dict[str, str], receive_buffer: int | None = None
+    ) -> Wire:
         """Raises Refused, or ConnectionError when nobody listens."""
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=receive_buffer or 2**16)
         key = base64.b64encode(os.urandom(16)).decode()
@@ -80,10 +83,8 @@ class Wire:
 
     async def close(self) -> None:
         """Leaves in order."""
-        try:
+        with suppress(ConnectionError):  # the server was faster
             await self._frame(CLOSE, struct.pack("!H", 1000))
-        except ConnectionError:
-            pass  # the server was faster
         self._writer.close()
 
     def vanish(self) -> None:

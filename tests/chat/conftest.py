@@ -45,7 +45,9 @@ def config(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.fixture
-async def engine(engine_process: EngineProcess, config: Any, transactional_db: None) -> AsyncIterator[EngineProcess]:
+async def engine(
+    engine_process: EngineProcess, config: Any, transactional_db: None
+) -> AsyncIterator[EngineProcess]:
     """The scripted engine behind `chatsite.engine`, and nothing left running afterwards."""
     config(engine_address=engine_process.address, checkpoint_s=0.05, lease_s=0.5, cache_enabled=False)
     yield engine_process

@@ -48,7 +48,9 @@ class Socket:
         async with asyncio.timeout(TIMEOUT_S):
             while True:
                 frame = await self.hear()
-                if frame["type"] == kind and all(frame.get(name) == str(value) for name, value in fields.items()):
+                if frame["type"] == kind and all(
+                    frame.get(name) == str(value) for name, value in fields.items()
+                ):
                     return frame
 
     async def closed(self) -> int:

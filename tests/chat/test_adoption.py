@@ -45,7 +45,7 @@ async def test_a_handed_over_answer_is_finished_from_its_checkpoint(socket: Sock
 
 
 async def test_a_dead_process_is_noticed_by_its_lease(socket: Socket, monkeypatch: Any) -> None:
-    accepted = await socket.send(script_text(tokens=400, delay_ms=10))
+    await socket.send(script_text(tokens=400, delay_ms=10))
     await socket.until("delta")
     # As if this process had been killed: it neither checkpoints nor gives its lease back.
     monkeypatch.setattr(generations, "checkpoint", lambda *_: True)
@@ -74,7 +74,11 @@ async def test_the_reaper_ends_what_is_long_past_its_deadline(engine: Any, user:
     await run_in_db(Generation.objects.filter(pk=late.generation).update, deadline_at=past)
     assert await reap() == 1
     row = await run_in_db(stored, str(late.generation))
-    assert (row.state, row.error_code, row.message and row.message.state) == ("failed", "deadline_exceeded", "failed")
+    assert (row.state, row.error_code, row.message and row.message.state) == (
+        "failed",
+        "deadline_exceeded",
+        "failed",
+    )
     assert (await run_in_db(stored, str(young.generation))).state == "queued"
 
 

@@ -48,7 +48,9 @@ async def test_malformed_frames_are_answered_and_the_socket_stays_open(socket: S
     for name, raw in MALFORMED.items():
         await socket.say_raw(raw)
         frame = await socket.hear()
-        assert (frame["type"], frame["code"]) in {("error", "invalid_frame"), ("error", "frame_too_large")}, name
+        assert (frame["type"], frame["code"]) in {("error", "invalid_frame"), ("error", "frame_too_large")}, (
+            name
+        )
     await socket.say_raw(raw=b"\x00\xff binary")
     assert (await socket.hear())["code"] == "invalid_frame"
     _, done = await socket.ask("still here")
@@ -57,7 +59,12 @@ async def test_malformed_frames_are_answered_and_the_socket_stays_open(socket: S
 
 @pytest.mark.parametrize(
     ("text", "code"),
-    [("ab\x00cd", "invalid_text"), ("", "invalid_request"), (" \n ", "invalid_request"), ("x" * 1_000_000, "message_too_long")],
+    [
+        ("ab\x00cd", "invalid_text"),
+        ("", "invalid_request"),
+        (" \n ", "invalid_request"),
+        ("x" * 1_000_000, "message_too_long"),
+    ],
 )
 async def test_a_text_that_cannot_be_stored_is_refused(socket: Socket, text: str, code: str) -> None:
     name = uuid4()
@@ -106,7 +113,11 @@ async def test_a_parent_of_another_conversation_is_refused(socket: Socket) -> No
     first, _ = await socket.ask("one")
     second, _ = await socket.ask("two")
     await socket.say(
-        "send", client_message_id=uuid4(), text="x", conversation=first["conversation"], parent=second["answer"]
+        "send",
+        client_message_id=uuid4(),
+        text="x",
+        conversation=first["conversation"],
+        parent=second["answer"],
     )
     assert (await socket.until("error"))["code"] == "not_found"
     await socket.say(
@@ -116,7 +127,9 @@ async def test_a_parent_of_another_conversation_is_refused(socket: Socket) -> No
     assert (await socket.until("error"))["code"] == "invalid_request"
 
 
-async def test_a_flood_is_warned_once_and_then_closed(engine: Any, user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_flood_is_warned_once_and_then_closed(
+    engine: Any, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits.TokenBucket, "take", lambda self: False)
     socket = await open_socket(user)
     for _ in range(limits.MAX_ERRORS_OVER_RATE + 1):

@@ -47,13 +47,15 @@ async def test_foreign_pages_may_not(engine: Any, user: User, caplog: pytest.Log
         assert len([record for record in caplog.records if record.name == "chatsite.chat.origin"]) == 1
 
 
-@pytest.mark.parametrize("origin", ["http:", "http://", "ftp://localhost", "http://a b", "http://[::1", "//localhost", "x"])
+@pytest.mark.parametrize(
+    "origin", ["http:", "http://", "ftp://localhost", "http://a b", "http://[::1", "//localhost", "x"]
+)
 def test_what_is_no_origin_is_none(origin: str) -> None:
     assert normalized(origin) is None or normalized(origin) == ("http", "a b", 80)
 
 
 async def test_without_a_session_the_socket_closes_as_signed_out(engine: Any, user: User) -> None:
-    for cookie in ("", "sessionid=unknown", "sessionid=\"", "x=1; y"):
+    for cookie in ("", "sessionid=unknown", 'sessionid="', "x=1; y"):
         socket = Socket(cookie)
         await socket.open()
         assert await socket.closed() == limits.CLOSE_SIGNED_OUT

@@ -41,7 +41,11 @@ async def test_the_acknowledged_message_is_in_the_database_before_the_acknowledg
     accepted = await socket.send(script_text(text="a long answer", first_delay_ms=400))
     question = await run_in_db(Message.objects.get, pk=accepted["user_message"])
     answer = await run_in_db(Message.objects.get, pk=accepted["answer"])
-    assert (question.state, answer.state in ("queued", "running"), answer.parent_id) == ("complete", True, question.pk)
+    assert (question.state, answer.state in ("queued", "running"), answer.parent_id) == (
+        "complete",
+        True,
+        question.pk,
+    )
     await socket.until("done")
 
 
@@ -62,7 +66,9 @@ async def test_an_engine_failure_keeps_the_partial_text(socket: Socket) -> None:
     text = await text_stored(done)
     assert text
     assert text == socket.text_of(done)
-    _, again = await socket.ask("still there?", conversation=accepted["conversation"], parent=accepted["answer"])
+    _, again = await socket.ask(
+        "still there?", conversation=accepted["conversation"], parent=accepted["answer"]
+    )
     assert again["state"] == "complete"
 
 
@@ -224,7 +230,9 @@ async def test_the_first_final_state_stands(socket: Socket) -> None:
     assert (await run_in_db(stored, done["generation"])).state == "complete"
 
 
-async def test_an_engine_that_is_away_ends_the_answer_as_failed(user: User, config: Any, transactional_db: None) -> None:
+async def test_an_engine_that_is_away_ends_the_answer_as_failed(
+    user: User, config: Any, transactional_db: None
+) -> None:
     config(engine_address="unix:/nonexistent/engine.sock", engine_call_timeout_s=0.5, cache_enabled=False)
     socket = await open_socket(user)
     _, done = await socket.ask("anybody?")

@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import signal
 from argparse import ArgumentParser
-from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from semcache.service import flush_hits
 
 from chatsite.chat.adoption import sweep_forever
 from chatsite.chat.notices import board
 from chatsite.chat.running import running
-from chatsite.chat.sockets import end_all, say_draining, sockets
+from chatsite.chat.sockets import end_all, say_draining
 from chatsite.engine import close_engine
 from chatsite.health import start_draining
+from semcache.service import flush_hits
 
 SWEEP_EVERY_S = 1.0
 SOCKETS_CLOSE_WITHIN_S = 2.0
@@ -30,7 +29,9 @@ class Command(BaseCommand):
     help = "Serves the site: HTTP, WebSockets and event streams. SIGTERM ends it in order."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--port", type=int, default=settings.CONFIG.port, help="default: %(default)s (PORT)")
+        parser.add_argument(
+            "--port", type=int, default=settings.CONFIG.port, help="default: %(default)s (PORT)"
+        )
         parser.add_argument("--bind", default=settings.CONFIG.bind, help="default: %(default)s (CHAT_BIND)")
 
     def handle(self, *args: Any, port: int, bind: str, **options: Any) -> None:
@@ -44,7 +45,9 @@ class Command(BaseCommand):
             application,
             endpoints=[f"tcp:port={port}:interface={host}"],
             max_body_bytes=config.max_body_bytes,
-            max_message_bytes=max(config.max_body_bytes, BYTES_PER_CHAR * config.max_message_chars + FRAME_BYTES),
+            max_message_bytes=max(
+                config.max_body_bytes, BYTES_PER_CHAR * config.max_message_chars + FRAME_BYTES
+            ),
         )
 
         async def beside() -> None:
@@ -79,10 +82,6 @@ async def drain(patience_s: float) -> None:
     start_draining()
     await say_draining()
     await running().drain(patience_s)
-    await end_all()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(SOCKETS_CLOSE_WITHIN_S):
-            while sockets:
-                await asyncio.sleep(0.02)
+    await end_all(SOCKETS_CLOSE_WITHIN_S)
     await flush_hits()
     await close_engine()

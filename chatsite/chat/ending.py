@@ -1,0 +1,112 @@
+"""How the making of an answer is kept, interrupted, stopped and ended: the same for new and adopted answers.
+
+Knows the record, the engine's cancel and the last event; does not know how the text is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.conf import settings
+from django.db import Error as DatabaseError
+
+from chatsite.chat import generations, outcome
+from chatsite.chat.events import Durations, Ended
+from chatsite.chat.live import HandedOver
+from chatsite.chat.models import FINAL_STATES, State
+from chatsite.chat.outcome import Outcome
+from chatsite.chat.record import LeaseLost, Record
+from chatsite.db import run_in_db
+from chatsite.engine import engine, engine_info
+from inference.errors import EngineError
+from inference.types import FinishReason
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+async def kept(record: Record, making: Coroutine[Any, Any, T], interrupted: Callable[[Outcome], T]) -> T:
+    """The result of `making` beside its checkpoints and within the deadline; `interrupted(outcome)` when it isn't."""
+    try:
+        async with asyncio.timeout(settings.CONFIG.deadline_s), asyncio.TaskGroup() as group:
+            keeping = group.create_task(record.keep())
+            made = await making
+            keeping.cancel()
+        return made
+    except TimeoutError:
+        return interrupted(outcome.TIMED_OUT)
+    except ExceptionGroup as errors:
+        if errors.subgroup(LeaseLost):
+            return interrupted(outcome.STOPPED)
+        logger.exception("answer %s broke", record.live.generation)
+        return interrupted(outcome.BROKEN)
+
+
+async def settled(record: Record, ended_as: Outcome) -> tuple[State, Durations] | None:
+    """Stores the end; the state that stands, which another hand may have set before.
+
+    None, with followers told, when this process can't end it: another one adopted it, or will when the lease expires.
+    """
+    try:
+        standing, durations = await record.finish(ended_as)
+    except DatabaseError:
+        logger.exception("the end of %s could not be stored", record.live.generation)
+        standing, durations = State.RUNNING, Durations()
+    if standing not in FINAL_STATES:
+        record.live.fail(HandedOver())
+        return None
+    if ended_as.is_engine_busy:
+        await cancel_in_engine(record.live.generation)
+    return standing, durations
+
+
+async def said(record: Record, ended_as: Outcome, standing: State, durations: Durations) -> Ended:
+    """Says the end to all followers."""
+    info = await engine_info()
+    ended = Ended(
+        record.live.generation,
+        state=standing,
+        finish_reason=ended_as.finish_reason,
+        origin=ended_as.origin,
+        counts=ended_as.counts,
+        durations=durations,
+        model=info.model if info else "",
+        cache_age_s=ended_as.cache_age_s,
+        error_code=ended_as.error_code,
+        error_message=ended_as.error_message,
+        is_retryable=ended_as.is_retryable,
+    )
+    record.live.say(ended)
+    return ended
+
+
+async def stop(generation: UUID) -> None:
+    """Ends an answer at once, wherever it is made and whatever it waits for; harmless after its end."""
+    if not await cancel_in_engine(generation):
+        await run_in_db(
+            generations.move, generation, State.STOPPED, finish_reason=FinishReason.CANCELLED.value
+        )
+
+
+async def cancel_in_engine(generation: UUID) -> bool:
+    """True when the engine was at it and ends it."""
+    try:
+        return await engine().cancel(str(generation))
+    except EngineError as error:
+        logger.warning("the engine could not be told to cancel %s: %s", generation, error.message)
+        return False
+
+
+async def completed(work: Awaitable[T]) -> T:
+    """The result of `work`, which runs to its end even when the caller is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
