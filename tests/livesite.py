@@ -1,0 +1,162 @@
+"""The real site for a test: its own database, a scripted engine, and the web server as a child process.
+
+Knows how to start and end them; what is asked over HTTP is the test's business.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx2
+import psycopg
+
+PROJECT = Path(__file__).resolve().parents[1]
+STARTS_WITHIN_S = 60.0
+ENDS_WITHIN_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSite:
+    """A running site. `environ` is what its processes were started with."""
+
+    url: str
+    environ: dict[str, str]
+    folder: Path
+    web: subprocess.Popen[bytes]
+    engine: subprocess.Popen[bytes]
+
+    def manage(self, *arguments: str, **variables: str) -> str:
+        """The output of `manage.py ARGUMENTS` in the site's environment. Raises RuntimeError."""
+        return _manage(self.environ | variables, *arguments)
+
+    def user(self, name: str, **columns: object) -> int:
+        """The id of user `name`, made when there is none; `columns` differ from an ordinary person's."""
+        values = {
+            "username": name, "password": "!", "first_name": "", "last_name": "", "email": "", "is_staff": False,
+            "is_superuser": False, "is_active": True, "date_joined": datetime.now(UTC), "is_guest": False,
+            "tenant_id": self.sql("SELECT id FROM accounts_tenant WHERE is_default")[0][0],
+        } | columns  # fmt: skip
+        places = ", ".join(["%s"] * len(values))
+        self.sql(
+            f"INSERT INTO accounts_user ({', '.join(values)}) VALUES ({places}) ON CONFLICT DO NOTHING",
+            *values.values(),
+        )
+        return int(str(self.sql("SELECT id FROM accounts_user WHERE username = %s", name)[0][0]))
+
+    def key(self, user: str, *scopes: str) -> str:
+        """A new API key of `user`, written as the product writes it, without the start of one more process."""
+        secret = "rill_" + secrets.token_urlsafe(32)
+        self.sql(
+            """INSERT INTO accounts_apikey (id, user_id, tenant_id, name, prefix, sha256, scopes, created_at)
+               SELECT gen_random_uuid(), id, tenant_id, 'test', %s, %s, %s, now() FROM accounts_user WHERE id = %s""",
+            secret[:13], hashlib.sha256(secret.encode()).hexdigest(), list(scopes or ("chat", "embeddings")),
+            self.user(user),
+        )  # fmt: skip
+        return secret
+
+    def sql(self, query: str, *parameters: object) -> list[tuple[object, ...]]:
+        with psycopg.connect(self.environ["DATABASE_URL"], autocommit=True) as connection:
+            cursor = connection.execute(query, parameters)
+            return cursor.fetchall() if cursor.description else []
+
+    def log(self) -> str:
+        return (self.folder / "web.log").read_text()
+
+
+@dataclass(slots=True)
+class _Children:
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start(self, argv: Sequence[str], environ: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
+        with log.open("ab") as output:
+            process = subprocess.Popen(argv, env=environ, cwd=PROJECT, stdout=output, stderr=output)
+        self.processes.append(process)
+        return process
+
+    def stop(self) -> None:
+        for process in reversed(self.processes):
+            process.terminate()
+            try:
+                process.wait(ENDS_WITHIN_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+@contextmanager
+def live_site(name: str, **variables: str) -> Iterator[LiveSite]:
+    """A site of its own, ready to answer; `variables` are settings of its processes."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rill-site-")))
+        port = free_port()
+        environ = os.environ | {
+            "DATABASE_URL": stack.enter_context(_database(name)),
+            "DATA_DIR": str(folder),
+            "ENGINE_ADDRESS": f"unix:{folder}/e.sock",
+            "PORT": str(port),
+            "CHAT_GUESTS": "true",
+            **variables,
+        }
+        _manage(environ, "migrate", "--verbosity", "0")
+        children = _Children()
+        stack.callback(children.stop)
+        engine = children.start([sys.executable, "-m", "inference.testing"], environ, folder / "engine.log")
+        web = children.start([sys.executable, "manage.py", "serve"], environ, folder / "web.log")
+        site = LiveSite(f"http://127.0.0.1:{port}", environ, folder, web, engine)
+        _wait_until_ready(site)
+        yield site
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def _database(name: str) -> Iterator[str]:
+    """A new empty database on the test server; its URL."""
+    server = os.environ["DATABASE_URL"]
+    database = f"{name}_{os.getpid()}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {database}")
+        try:
+            yield urlunsplit(urlsplit(server)._replace(path=f"/{database}"))
+        finally:
+            connection.execute(f"DROP DATABASE {database} WITH (FORCE)")
+
+
+def _manage(environ: dict[str, str], *arguments: str) -> str:
+    argv = [sys.executable, "manage.py", *arguments]
+    done = subprocess.run(argv, env=environ, cwd=PROJECT, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"manage.py {' '.join(arguments)} failed:\n{done.stderr}")
+    return done.stdout
+
+
+def _wait_until_ready(site: LiveSite) -> None:
+    give_up_at = time.monotonic() + STARTS_WITHIN_S
+    while time.monotonic() < give_up_at:
+        for process, log in ((site.web, "web.log"), (site.engine, "engine.log")):
+            if process.poll() is not None:
+                raise RuntimeError(f"a process of the site ended:\n{(site.folder / log).read_text()}")
+        try:
+            if httpx2.get(f"{site.url}/health/ready").status_code == 200:
+                return
+        except httpx2.TransportError:
+            pass
+        time.sleep(0.1)
+    raise RuntimeError(f"the site did not get ready:\n{site.log()}")
