@@ -90,7 +90,6 @@ class Supervisor:
         try:
             for name in step.after:
                 await self._ready[name].wait()
-            self._began_at[step.name] = self._clock()
             if isinstance(step, Job):
                 await self._run_job(step)
             else:
@@ -100,6 +99,7 @@ class Supervisor:
                 self._failure.set_exception(error)
 
     async def _run_job(self, job: Job) -> None:
+        self._began_at[job.name] = self._clock()
         child = await self._spawn(job)
         status = await child.wait()
         del self._children[job.name]
@@ -124,6 +124,7 @@ class Supervisor:
 
     async def _run_once(self, service: Service) -> tuple[bool, int, str]:
         """One life of a service: (was it ready, exit status, last line)."""
+        self._began_at[service.name] = self._clock()
         if service.prepare is not None:
             await service.prepare(partial(self._console.child_line, service.name))
         child = await self._spawn(service)
@@ -180,7 +181,8 @@ class Supervisor:
                 for name, ready in self._ready.items()
                 if name in self._began_at and not ready.is_set()
             ]
-            self._console.step("still working on: " + ", ".join(waits))
+            if waits:
+                self._console.step("still working on: " + ", ".join(waits))
 
 
 async def _is_ready(service: Service, child: Child) -> bool:
