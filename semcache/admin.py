@@ -60,9 +60,8 @@ class CacheRuleAdmin(admin.ModelAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[CacheRule]:
-        return super().get_queryset(request).annotate(
-            entry_count=Count("entries"), hit_count=Sum("entries__use__hits", default=0)
-        )  # fmt: skip
+        rules: QuerySet[CacheRule] = super().get_queryset(request)
+        return rules.annotate(entry_count=Count("entries"), hit_count=Sum("entries__use__hits", default=0))
 
     @admin.display(description=_("matches"))
     def matches(self, rule: CacheRule) -> str:

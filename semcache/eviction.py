@@ -80,10 +80,10 @@ def delete_surplus_in_all(capacity: int, batch: int = BATCH) -> int:
 def _execute(sql: str, values: dict[str, Any]) -> int:
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
-        return cursor.rowcount
+        return int(cursor.rowcount)
 
 
 def _rows(sql: str, values: dict[str, Any]) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
-        return cursor.fetchall()
+        return list(cursor.fetchall())

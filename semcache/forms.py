@@ -22,7 +22,7 @@ class CacheRuleForm(forms.ModelForm):
         )  # fmt: skip
 
     def clean_pattern(self) -> str:
-        pattern = self.cleaned_data["pattern"]
+        pattern: str = self.cleaned_data["pattern"]
         try:
             compile_pattern(pattern)
         except BadPattern as problem:

@@ -109,7 +109,7 @@ def _keyword_pattern(keyword: str) -> str:
     """A keyword counts from the start of a word, so "order" finds "orders" and not "border"."""
     keyword = keyword.strip()
     begins_a_word = re.match(r"[A-Za-z0-9]", keyword) is not None
-    return (r"\b" if begins_a_word else "") + re2.escape(keyword)
+    return (r"\b" if begins_a_word else "") + str(re2.escape(keyword))
 
 
 def _message(problem: Exception) -> str:

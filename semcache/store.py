@@ -115,7 +115,7 @@ def insert(entry: NewEntry) -> int | None:
 def delete(ids: Sequence[int]) -> int:
     with connection.cursor() as cursor:
         cursor.execute(DELETE, {"ids": list(ids)})
-        return cursor.rowcount
+        return int(cursor.rowcount)
 
 
 def vector_text(vector: Sequence[float]) -> str:
