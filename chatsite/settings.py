@@ -114,6 +114,10 @@ CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
+SEMCACHE_BUDGET_MS = CONFIG.cache_budget_ms
+SEMCACHE_MAX_ENTRIES = CONFIG.cache_max_entries
+SEMCACHE_MAX_PER_OWNER = CONFIG.cache_max_per_owner
+
 AUTH_USER_MODEL = "accounts.User"
 LOGIN_URL = "/signin"
 LOGIN_REDIRECT_URL = "/"
