@@ -17,6 +17,7 @@ export class AnswerView {
     this.body = el("div", { className: "text" });
     this.foot = el("div", { className: "foot" });
     this.node = el("article", { className: "answer", "aria-label": t("answer") }, this.waiting, this.body, this.foot);
+    this.node.classList.toggle("stored", !isLive(message));
     this.markdown = new MarkdownView(this.body);
     this.restUntil = 0;
     this.draw = () => this.drawText();

@@ -11,6 +11,8 @@ export class Composer {
     this.button = byId("send");
     this.hint = byId("composer-hint");
     this.quietHint = this.hint.textContent;
+    // What was written before the scripts were there is a draft as well.
+    if (this.field.value) drafts.keep(store.boot.conversation, this.field.value);
     this.field.maxLength = store.boot.limits.max_message_chars;
     this.field.enterKeyHint = hasTouchOnly() ? "enter" : "send";
     this.field.addEventListener("keydown", (event) => this.key(event));

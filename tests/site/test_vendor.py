@@ -1,4 +1,4 @@
-"""The files of others under static/vendor are exactly those that the manifest names, with their licences beside them."""
+"""The files of others under static/vendor are those that the manifest names, with their licences beside them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ PACKAGES: list[dict[str, Any]] = json.loads((VENDOR / "manifest.json").read_text
 
 def test_every_vendored_file_is_named_once() -> None:
     named = [name for package in PACKAGES for name in package["files"]]
-    present = [str(p.relative_to(VENDOR)) for p in VENDOR.rglob("*") if p.is_file() and p.name != "manifest.json"]
+    present = [
+        str(p.relative_to(VENDOR)) for p in VENDOR.rglob("*") if p.is_file() and p.name != "manifest.json"
+    ]
     assert sorted(named) == sorted(present)
 
 

@@ -53,7 +53,7 @@ export class OpenFence {
   show(text, end) {
     if (end <= this.shown) return;
     // A text node of its own: adding to one long node would copy it every time.
-    this.code.append(text.slice(this.shown, end));
+    this.code.append(text.slice(this.shown, end).replaceAll("\r", ""));
     this.shown = end;
   }
 }

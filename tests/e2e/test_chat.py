@@ -1,0 +1,236 @@
+"""Asking and answering in the browser: what is shown is what is stored, whatever happens to tab, line or engine."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, WebSocketRoute, expect
+
+from tests.e2e.tab import Tab
+from tests.livesite import LiveSite
+
+pytestmark = pytest.mark.browser
+
+WORDS = " ".join(f"word{i}" for i in range(60))
+PASSWORD = "a-long-pass-phrase-7"
+
+
+def test_a_new_account_can_ask(site: LiveSite, context: BrowserContext) -> None:
+    tab = Tab(context.new_page(), site.url)
+    page = tab.page
+    page.goto(f"{site.url}/signup")
+    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Password confirmation").fill(PASSWORD)
+    page.get_by_role("button", name="Make an account").click()
+    tab.ask("Hello there")
+    tab.wait_for_end()
+    assert tab.answer_text == "You said: Hello there (2 words)"
+    expect(page.locator("#conversations")).to_contain_text("Hello there")
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Password", exact=True).fill("wrong")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("link", name="Hello there").click()
+    expect(tab.answer).to_contain_text("You said: Hello there")
+    assert tab.faults() == []
+
+
+def test_a_guests_answer_streams_and_equals_the_stored_one(site: LiveSite, context: BrowserContext) -> None:
+    tab = Tab(context.new_page(), site.url)
+    tab.enter_as_guest()
+    tab.ask_script(text=WORDS, delay_ms=10)
+    tab.wait_for_text("word3")
+    assert tab.page.locator("#transcript").get_attribute("aria-busy") == "true"
+    expect(tab.page.get_by_role("status")).to_have_text("Answering")
+    assert not tab.answer_text.endswith("word59")
+    tab.wait_for_end()
+    assert tab.answer_text == tab.stored_answer()["text"] == WORDS
+    expect(tab.page.get_by_role("status")).to_have_text("Answer complete")
+    expect(tab.answer.locator(".truth")).to_contain_text("tok/s")
+    assert tab.faults() == []
+
+
+def test_reload_in_mid_answer_goes_on_and_can_be_stopped(tab: Tab) -> None:
+    tab.ask_script(text=WORDS, delay_ms=60)
+    tab.wait_for_text("word2")
+    conversation = tab.conversation()
+    tab.page.reload()
+    tab.wait_for_text("word5")
+    assert tab.answer_text.startswith("word0 word1 word2")
+    expect(tab.stop_button).to_be_enabled()
+    tab.stop_button.click()
+    tab.wait_for_end()
+    expect(tab.answer).to_contain_text("Stopped")
+    stored = tab.stored_answer()
+    assert tab.conversation() == conversation
+    assert stored["state"] == "stopped"
+    assert tab.answer_text == stored["text"]
+    assert "word59" not in stored["text"]
+
+
+def test_reload_after_the_end_shows_the_stored_answer(tab: Tab) -> None:
+    tab.ask_script(text=WORDS)
+    tab.wait_for_end()
+    before = tab.answer.locator(".truth > span").first.text_content()
+    tab.page.reload()
+    tab.wait_for_end()
+    assert tab.answer_text == WORDS
+    assert tab.answer.locator(".truth > span").first.text_content() == before
+
+
+def test_a_second_tab_follows(tab: Tab, person: BrowserContext, site: LiveSite) -> None:
+    tab.ask("First")
+    tab.wait_for_end()
+    second = Tab(person.new_page(), site.url)
+    second.page.goto(tab.page.url)
+    second.wait_for_end()
+    tab.ask_script(text=WORDS, delay_ms=15)
+    expect(second.page.locator("article.answer")).to_have_count(2)
+    second.wait_for_end()
+    tab.wait_for_end()
+    assert second.answer_text == tab.answer_text == WORDS
+    assert second.faults() == []
+
+
+def test_another_chat_and_back_shows_the_whole_answer(tab: Tab) -> None:
+    tab.ask_script(text=WORDS, delay_ms=25)
+    tab.wait_for_text("word2")
+    tab.new_chat()
+    tab.page.locator("#conversations a").first.click()
+    tab.wait_for_text("word4")
+    tab.wait_for_end()
+    assert tab.answer_text == WORDS
+
+
+class Line:
+    """The tab's WebSocket, which can be cut and mended."""
+
+    def __init__(self) -> None:
+        self.is_cut = False
+        self.open: list[WebSocketRoute] = []
+
+    def take(self, route: WebSocketRoute) -> None:
+        if self.is_cut:
+            route.close(code=4000)
+            return
+        route.connect_to_server()
+        self.open.append(route)
+
+    def cut(self) -> None:
+        self.is_cut = True
+        for route in self.open:
+            route.close(code=4000)
+        self.open.clear()
+
+
+def test_a_cut_line_resumes_and_keeps_what_was_asked(site: LiveSite, person: BrowserContext) -> None:
+    line = Line()
+    tab = Tab(person.new_page(), site.url)
+    tab.page.route_web_socket("**/ws/chat", line.take)
+    tab.open()
+    tab.ask_script(text=WORDS, delay_ms=40)
+    tab.wait_for_text("word2")
+    person.set_offline(True)
+    line.cut()
+    expect(tab.page.locator("#banner")).to_contain_text("You are offline")
+    line.is_cut = False
+    person.set_offline(False)
+    tab.wait_for_end()
+    assert tab.answer_text == tab.stored_answer()["text"] == WORDS
+    line.cut()
+    tab.ask("Asked while the line was down")
+    assert tab.page.input_value("#message") == ""
+    expect(tab.page.locator(".question.pending")).to_have_count(1)
+    line.is_cut = False
+    tab.wait_for_text("You said: Asked while the line was down")
+    tab.wait_for_end()
+    assert [m["text"] for m in tab.stored()["messages"] if m["role"] == "user"][1:] == [
+        "Asked while the line was down"
+    ]
+    tab.forget_cut()
+    assert tab.faults() == []
+
+
+def test_a_message_that_was_not_accepted_outlives_a_reload(site: LiveSite, person: BrowserContext) -> None:
+    line = Line()
+    tab = Tab(person.new_page(), site.url)
+    tab.page.route_web_socket("**/ws/chat", line.take)
+    tab.open()
+    line.cut()
+    tab.ask("Do not lose me")
+    expect(tab.page.locator(".question.pending")).to_have_count(1)
+    tab.page.reload()
+    expect(tab.page.locator(".question.pending")).to_contain_text("Do not lose me")
+    line.is_cut = False
+    tab.wait_for_text("You said: Do not lose me")
+    tab.forget_cut()
+    assert tab.faults() == []
+
+
+def test_a_killed_core_leaves_a_clear_end_and_a_retry_that_works(tab: Tab, site: LiveSite) -> None:
+    tab.ask_script(text=WORDS, delay_ms=40)
+    tab.wait_for_text("word2")
+    os.kill(core_of(site), signal.SIGKILL)
+    trouble = tab.answer.get_by_role("alert")
+    expect(trouble).to_contain_text("What was written is kept.")
+    stored = tab.stored_answer()
+    assert stored["state"] in ("failed", "interrupted")
+    assert tab.answer_text == stored["text"] != ""
+    trouble.get_by_role("button", name="Try again").click()
+    expect(tab.answer.locator(".variants")).to_contain_text("2/2")
+    assert tab.answer_text == WORDS
+    tab.answer.get_by_role("button", name="Previous answer").click()
+    assert tab.answer_text == stored["text"]
+
+
+def core_of(site: LiveSite) -> int:
+    """The engine's core: the one child of its front."""
+    tasks = Path(f"/proc/{site.engine.pid}/task").iterdir()
+    (pid,) = [pid for task in tasks for pid in (task / "children").read_text().split()]
+    return int(pid)
+
+
+def test_a_cached_answer_is_marked_and_can_be_asked_fresh(tab: Tab) -> None:
+    question = "What is the weather like on the first floor?"
+    tab.ask(question)
+    tab.wait_for_end()
+    tab.new_chat()
+    tab.ask(question)
+    tab.wait_for_end()
+    expect(tab.answer.locator(".truth")).to_contain_text("from cache, same question")
+    tab.answer.get_by_role("button", name="Ask the model instead of the cache").click()
+    expect(tab.answer.locator(".variants")).to_contain_text("2/2")
+    tab.wait_for_end()
+    expect(tab.answer.locator(".truth")).not_to_contain_text("cache")
+
+
+def test_rename_search_and_delete(tab: Tab) -> None:
+    page = tab.page
+    tab.ask("Apples and pears")
+    tab.wait_for_end()
+    tab.new_chat()
+    tab.ask("Rivers and lakes")
+    tab.wait_for_end()
+    page.get_by_role("link", name="Apples and pears").hover()
+    page.get_by_role("button", name="Rename “Apples and pears”").click()
+    page.get_by_label("New title").fill("Fruit")
+    page.press(".rename", "Enter")
+    expect(page.get_by_role("link", name="Fruit")).to_be_visible()
+    page.fill("#search", "pears")
+    expect(page.locator("#conversations li")).to_have_count(1)
+    expect(page.get_by_role("link", name="Fruit")).to_be_visible()
+    page.fill("#search", "")
+    expect(page.locator("#conversations li")).to_have_count(2)
+    page.get_by_role("link", name="Fruit").hover()
+    page.get_by_role("button", name="Delete “Fruit”").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.locator("#conversations li")).to_have_count(1)
+    page.reload()
+    expect(page.locator("#conversations li")).to_have_count(1)
