@@ -121,7 +121,8 @@ def finish(generation: UUID, ending: Ending, progress: Progress) -> State:
         )
         row = mine.values("state").first()
         if row is None:
-            return State(Generation.objects.values_list("state", flat=True).get(pk=generation))
+            states = Generation.objects.filter(pk=generation).values_list("state", flat=True)
+            return State(states.first() or State.STOPPED)  # no row: its conversation was erased
         mine.update(stored_seq=progress.seq, **ending.columns)
         _store_text(generation, progress)
         if move(generation, ending.state, finish_reason=ending.finish_reason, error_code=ending.error_code):

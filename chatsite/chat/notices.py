@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 GROUP = "chat-notices"
 STARTED = "chat.started"
 MAX_BACKOFF_S = 15.0
+POST_WITHIN_S = 2.0
 
 
 class Watcher(Protocol):
@@ -50,8 +51,9 @@ class Noticeboard:
             "type": STARTED, "process": lease_owner(), "conversation": str(conversation), "generation": str(generation),
         }  # fmt: skip
         try:
-            await get_channel_layer().group_send(GROUP, notice)
-        except (RedisError, OSError) as error:
+            async with asyncio.timeout(POST_WITHIN_S):
+                await get_channel_layer().group_send(GROUP, notice)
+        except (RedisError, OSError, TimeoutError) as error:
             logger.warning("other processes hear nothing of %s: %s", generation, error)
 
     async def listen(self) -> None:

@@ -19,7 +19,7 @@ from chatsite.chat import generations
 from chatsite.chat.events import Durations
 from chatsite.chat.generations import Ending, Progress
 from chatsite.chat.live import LiveAnswer
-from chatsite.chat.models import Generation, Message, State
+from chatsite.chat.models import FINAL_STATES, Generation, Message, State
 from chatsite.chat.outcome import Outcome
 from chatsite.db import run_in_db
 
@@ -108,9 +108,10 @@ def _finish(generation: UUID, outcome: Outcome, durations: Durations, progress: 
     ending = Ending(outcome.state, outcome.finish_reason, outcome.error_code, outcome.columns(durations))
     with transaction.atomic():
         standing = generations.finish(generation, ending, progress)
-        if standing in generations.FINAL_STATES and outcome.refusal is None:
+        row = Generation.objects.filter(pk=generation).first()
+        if row is not None and standing in FINAL_STATES and outcome.refusal is None:
             usage.record(
-                Generation.objects.get(pk=generation),
+                row,
                 outcome.counts,
                 durations,
                 peak_kv_bytes=outcome.usage.peak_kv_bytes,

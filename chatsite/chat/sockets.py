@@ -14,8 +14,11 @@ class Socket(Protocol):
 sockets: set[Socket] = set()
 
 
-async def say_draining() -> None:
-    await asyncio.gather(*(socket.drain() for socket in list(sockets)), return_exceptions=True)
+async def say_draining(within_s: float) -> None:
+    """Tells all pages; those that read nothing are not waited for."""
+    words = [asyncio.ensure_future(socket.drain()) for socket in list(sockets)]
+    if words:
+        await asyncio.wait(words, timeout=within_s)
 
 
 async def end_all(within_s: float) -> None:

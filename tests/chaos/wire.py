@@ -64,6 +64,10 @@ class Wire:
     async def send(self, text: str) -> None:
         await self._frame(TEXT, text.encode())
 
+    def send_raw(self, raw: bytes) -> None:
+        """Bytes that need not be a frame."""
+        self._writer.write(raw)
+
     async def receive(self) -> str:
         """The next text; answers pings. Raises Closed."""
         message = b""

@@ -19,6 +19,7 @@ from chatsite.health import start_draining
 from semcache.service import flush_hits
 
 SWEEP_EVERY_S = 1.0
+DRAINING_SAID_WITHIN_S = 1.0
 SOCKETS_CLOSE_WITHIN_S = 2.0
 # A character of a message takes at most six bytes in JSON (an escape), and the frame has a little more.
 BYTES_PER_CHAR = 6
@@ -80,7 +81,7 @@ async def _serve_until_told() -> None:
 async def drain(patience_s: float) -> None:
     """Not ready, tell the pages, let answers finish or hand them over, close the sockets, say goodbye."""
     start_draining()
-    await say_draining()
+    await say_draining(DRAINING_SAID_WITHIN_S)
     await running().drain(patience_s)
     await end_all(SOCKETS_CLOSE_WITHIN_S)
     await flush_hits()

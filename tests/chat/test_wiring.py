@@ -1,0 +1,34 @@
+"""How the web and worker processes are put together."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+from django.conf import settings
+
+from chatsite import checks
+from chatsite.celery import app
+
+HEAVY = ("torch", "transformers", "tokenizers")
+
+
+def test_missing_settings_are_named_one_by_one(config: Any) -> None:
+    assert checks.needed_settings() == []
+    config(secret_key="", database_url="", redis_url="")
+    messages = [str(error.msg) for error in checks.needed_settings()]
+    assert [message.split()[0] for message in messages] == ["SECRET_KEY", "DATABASE_URL", "REDIS_URL"]
+
+
+def test_every_periodic_task_exists_in_the_worker() -> None:
+    app.finalize()
+    app.loader.import_default_modules()
+    scheduled = {entry["task"] for entry in app.conf.beat_schedule.values()}
+    assert {"chat.adopt_orphans", "chat.erase_temporary", "accounts.remove_expired_guests"} <= scheduled
+    assert scheduled <= set(app.tasks)
+
+
+def test_the_web_process_never_loads_a_model_library() -> None:
+    code = f"import sys, chatsite.asgi, chatsite.serving; sys.exit(any(name in sys.modules for name in {HEAVY!r}))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=settings.BASE_DIR, check=False).returncode == 0
