@@ -7,12 +7,13 @@ Knows the order of a step and what every command means. Does not know sockets (`
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import torch
 
+from inference.core.admission import objection
+from inference.core.counters import Counters, snapshot
 from inference.core.kv_cache import KvCache
 from inference.core.lane import EmbeddingLane
 from inference.core.messages import (
@@ -23,7 +24,6 @@ from inference.core.messages import (
     EmbedTexts,
     Forget,
     PrefillProgress,
-    SamplingSpec,
     StepPack,
     TokenOut,
     Verified,
@@ -50,21 +50,6 @@ class CoreParts:
     vocab_size: int
     block_bytes: int
     clock: Callable[[], float]
-
-
-@dataclass(slots=True)
-class Counters:
-    """Totals since the core started that no part counts itself."""
-
-    steps: int = 0
-    decode_forwards: int = 0
-    prompt_tokens: int = 0
-    prefilled_tokens: int = 0
-    generated_tokens: int = 0
-    cancelled: int = 0
-    forgotten_blocks: int = 0
-    leak_alarms: int = 0
-    step_seconds_sum: float = 0.0
 
 
 @dataclass(slots=True)
@@ -137,30 +122,7 @@ class CoreLoop:
         return not problems
 
     def stats(self) -> CoreStats:
-        counters, pool, scheduler = self.counters, self._kv.pool, self._scheduler
-        return CoreStats(
-            steps=counters.steps,
-            decode_forwards=counters.decode_forwards,
-            running=len(scheduler.running),
-            waiting=len(scheduler.waiting),
-            waiting_tokens=sum(len(sequence.token_ids) for sequence in scheduler.waiting),
-            prompt_tokens=counters.prompt_tokens,
-            reused_head_tokens=self._kv.num_reused_head,
-            reused_prefix_tokens=self._kv.num_reused_prefix,
-            prefilled_tokens=counters.prefilled_tokens,
-            generated_tokens=counters.generated_tokens,
-            preemptions=scheduler.num_preemptions,
-            evicted_blocks=pool.num_evicted,
-            cancelled=counters.cancelled,
-            blocks_total=pool.num_blocks,
-            blocks_used=pool.num_used,
-            blocks_cached=pool.num_cached,
-            blocks_free=pool.num_free,
-            embedded_texts=self._lane.num_embedded,
-            step_seconds_sum=counters.step_seconds_sum,
-            forgotten_blocks=counters.forgotten_blocks,
-            leak_alarms=counters.leak_alarms,
-        )
+        return snapshot(self.counters, self._scheduler, self._kv, self._lane)
 
     def reset(self) -> None:
         """Forget all kept KV and start counting at zero: nothing of a warm-up is left."""
@@ -193,20 +155,9 @@ class CoreLoop:
         self.counters.prompt_tokens += sequence.num_prompt
         self._live[sequence.id] = sequence
         self._scheduler.add(sequence)
-        objection = self._objection(command)
-        if objection:
-            self._end(sequence, FinishReason.FAILED, error=objection)
-
-    def _objection(self, command: Admit) -> str:
-        """Why a request can never run; empty when it can."""
-        longest = self._parts.max_context - min(command.max_tokens, 1)
-        if not command.prompt_ids:
-            return "invalid_request: the prompt is empty"
-        if len(command.prompt_ids) > longest:
-            return f"context_length_exceeded: {len(command.prompt_ids)} prompt tokens, at most {longest} fit"
-        if not 0 <= min(command.prompt_ids) <= max(command.prompt_ids) < self._parts.vocab_size:
-            return "invalid_request: a prompt token is not in the vocabulary"
-        return _sampling_objection(command.sampling)
+        reason = objection(command, self._parts.max_context, self._parts.vocab_size)
+        if reason:
+            self._end(sequence, FinishReason.FAILED, error=reason)
 
     def _cancel(self, command: Cancel) -> None:
         sequence = self._live.get(command.id)
@@ -325,18 +276,3 @@ def _sample_alone(logits: torch.Tensor, row: Row) -> Sampled:
         return sample(logits, [row])[0]
     except Exception as error:
         return Sampled(error=f"sampling failed: {error}")
-
-
-def _sampling_objection(spec: SamplingSpec) -> str:
-    """Which value of a request's sampling is impossible; empty when all can be used."""
-    within = {
-        "temperature": 0.0 <= spec.temperature < math.inf,
-        "top_p": 0.0 < spec.top_p <= 1.0,
-        "top_k": spec.top_k >= 0,
-        "min_p": 0.0 <= spec.min_p <= 1.0,
-        "repetition_penalty": 0.0 < spec.repetition_penalty < math.inf,
-        "presence_penalty": math.isfinite(spec.presence_penalty),
-        "frequency_penalty": math.isfinite(spec.frequency_penalty),
-    }
-    wrong = [name for name, is_possible in within.items() if not is_possible]
-    return f"invalid_request: {wrong[0]} has an impossible value" if wrong else ""

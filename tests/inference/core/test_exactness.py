@@ -57,7 +57,9 @@ def test_eight_at_once_share_their_forwards(driver, random_prompt) -> None:
     assert stats.decode_forwards <= 1.3 * num_tokens
 
 
-def test_running_streams_advance_in_every_step_while_a_long_prompt_is_read(make_driver, random_prompt) -> None:
+def test_running_streams_advance_in_every_step_while_a_long_prompt_is_read(
+    make_driver, random_prompt
+) -> None:
     driver = make_driver(step_tokens=32)
     streams = [admit(random_prompt(5), max_tokens=60) for _ in range(3)]
     driver.step(*streams)
@@ -83,7 +85,10 @@ def test_the_real_model_answers_like_generate(real_model_folder) -> None:
     attention.register()
     model = load_causal_lm(real_model_folder, "fp32", "cpu", attention.ATTENTION_NAME)
     driver = Driver(assemble(EngineConfig(kv_memory_mb=64), model).loop)
-    prompts = [[1, 4093, 198, 1780, 338, 260, 3575, 282, 4649, 47], [1, 520, 9531, 198] + list(range(500, 540))]
+    prompts = [
+        [1, 4093, 198, 1780, 338, 260, 3575, 282, 4649, 47],
+        [1, 520, 9531, 198, *range(500, 540)],
+    ]
     requests = [admit(prompt, max_tokens=16, conversation=bytes([n])) for n, prompt in enumerate(prompts)]
     driver.run(*requests)
     for request in requests:
@@ -117,7 +122,11 @@ def test_sampled_answers_do_not_depend_on_company(make_driver, random_prompt) ->
 
 def test_another_seed_gives_another_answer(make_driver) -> None:
     answers = {
-        tuple(make_driver().generate(admit([5, 6], max_tokens=16, sampling=SamplingSpec(temperature=1.5, seed=seed))))
+        tuple(
+            make_driver().generate(
+                admit([5, 6], max_tokens=16, sampling=SamplingSpec(temperature=1.5, seed=seed))
+            )
+        )
         for seed in range(5)
     }
     assert len(answers) == 5

@@ -23,7 +23,11 @@ def publish_all(cache: PrefixCache, salt: bytes, ids: list[int], first_block: in
 
 
 @pytest.mark.parametrize("digest", [sha256, lambda payload: b"constant"], ids=["sha256", "constant"])
-@given(texts=st.lists(st.tuples(st.sampled_from([b"a", b"b"]), small_ids), max_size=6), salt=st.just(b"a"), ids=small_ids)
+@given(
+    texts=st.lists(st.tuples(st.sampled_from([b"a", b"b"]), small_ids), max_size=6),
+    salt=st.just(b"a"),
+    ids=small_ids,
+)
 def test_a_match_is_always_a_published_beginning_of_the_same_salt(digest, texts, salt, ids) -> None:
     cache = PrefixCache(b"model", SIZE, digest)
     content: dict[int, tuple[bytes, list[int]]] = {}
@@ -41,7 +45,9 @@ def test_a_match_is_always_a_published_beginning_of_the_same_salt(digest, texts,
 
 def _common_blocks(first: list[int], second: list[int]) -> int:
     count = 0
-    while (count + 1) * SIZE <= min(len(first), len(second)) and first[: (count + 1) * SIZE] == second[: (count + 1) * SIZE]:
+    while (count + 1) * SIZE <= min(len(first), len(second)) and first[: (count + 1) * SIZE] == second[
+        : (count + 1) * SIZE
+    ]:
         count += 1
     return count
 
@@ -63,7 +69,9 @@ def test_fingerprint_and_salt_are_kept_apart() -> None:
 
 
 def test_a_child_is_not_found_under_a_new_parent_in_the_same_block() -> None:
-    cache = PrefixCache(b"model", SIZE, digest=lambda payload: payload[-8:])  # the parent's key does not matter
+    cache = PrefixCache(
+        b"model", SIZE, digest=lambda payload: payload[-8:]
+    )  # the parent's key does not matter
     cache.publish(b"s", None, (1, 2), 0)
     cache.publish(b"s", 0, (3, 4), 1)
     cache.forget(0)

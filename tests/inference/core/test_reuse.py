@@ -21,6 +21,7 @@ def cold(make_driver, prompt, max_tokens=8, **options):
 def test_the_second_turn_prefills_only_what_is_new(make_driver, random_prompt, family, num_prompt) -> None:
     driver = make_driver(family)
     history = random_prompt(num_prompt)
+    num_new = 0
     for turn in range(4):
         request = admit(history, max_tokens=9, conversation=TALK)
         answer = driver.generate(request)

@@ -1,0 +1,38 @@
+"""Why a request can never run.
+
+The front checks what people send and refuses it politely; this is the core's own guard, because one impossible value
+must not reach a forward that others share. Knows values only, no queues.
+"""
+
+from __future__ import annotations
+
+import math
+
+from inference.core.messages import Admit, SamplingSpec
+
+
+def objection(request: Admit, max_context: int, vocab_size: int) -> str:
+    """`code: sentence`, or empty when the request can run."""
+    longest = max_context - min(request.max_tokens, 1)
+    if not request.prompt_ids:
+        return "invalid_request: the prompt is empty"
+    if len(request.prompt_ids) > longest:
+        return f"context_length_exceeded: {len(request.prompt_ids)} prompt tokens, at most {longest} fit"
+    if not 0 <= min(request.prompt_ids) <= max(request.prompt_ids) < vocab_size:
+        return "invalid_request: a prompt token is not in the vocabulary"
+    return _sampling_objection(request.sampling)
+
+
+def _sampling_objection(spec: SamplingSpec) -> str:
+    """Which value of a request's sampling is impossible; empty when all can be used."""
+    within = {
+        "temperature": 0.0 <= spec.temperature < math.inf,
+        "top_p": 0.0 < spec.top_p <= 1.0,
+        "top_k": spec.top_k >= 0,
+        "min_p": 0.0 <= spec.min_p <= 1.0,
+        "repetition_penalty": 0.0 < spec.repetition_penalty < math.inf,
+        "presence_penalty": math.isfinite(spec.presence_penalty),
+        "frequency_penalty": math.isfinite(spec.frequency_penalty),
+    }
+    wrong = [name for name, is_possible in within.items() if not is_possible]
+    return f"invalid_request: {wrong[0]} has an impossible value" if wrong else ""

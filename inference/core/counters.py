@@ -1,0 +1,56 @@
+"""The numbers of a core: what is counted where, joined into one message.
+
+Knows which part counts what. Decides nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inference.core.kv_cache import KvCache
+from inference.core.lane import EmbeddingLane
+from inference.core.messages import CoreStats
+from inference.core.scheduler import Scheduler
+
+
+@dataclass(slots=True)
+class Counters:
+    """Totals since the core started that no part counts itself."""
+
+    steps: int = 0
+    decode_forwards: int = 0
+    prompt_tokens: int = 0
+    prefilled_tokens: int = 0
+    generated_tokens: int = 0
+    cancelled: int = 0
+    forgotten_blocks: int = 0
+    leak_alarms: int = 0
+    step_seconds_sum: float = 0.0
+
+
+def snapshot(counters: Counters, scheduler: Scheduler, kv: KvCache, lane: EmbeddingLane) -> CoreStats:
+    """Totals since the start, and gauges of now."""
+    pool = kv.pool
+    return CoreStats(
+        steps=counters.steps,
+        decode_forwards=counters.decode_forwards,
+        running=len(scheduler.running),
+        waiting=len(scheduler.waiting),
+        waiting_tokens=sum(len(sequence.token_ids) for sequence in scheduler.waiting),
+        prompt_tokens=counters.prompt_tokens,
+        reused_head_tokens=kv.num_reused_head,
+        reused_prefix_tokens=kv.num_reused_prefix,
+        prefilled_tokens=counters.prefilled_tokens,
+        generated_tokens=counters.generated_tokens,
+        preemptions=scheduler.num_preemptions,
+        evicted_blocks=pool.num_evicted,
+        cancelled=counters.cancelled,
+        blocks_total=pool.num_blocks,
+        blocks_used=pool.num_used,
+        blocks_cached=pool.num_cached,
+        blocks_free=pool.num_free,
+        embedded_texts=lane.num_embedded,
+        step_seconds_sum=counters.step_seconds_sum,
+        forgotten_blocks=counters.forgotten_blocks,
+        leak_alarms=counters.leak_alarms,
+    )

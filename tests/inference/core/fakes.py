@@ -1,0 +1,102 @@
+"""A runner without a model: the next token is a function of the whole history, so any mix-up shows in the answer."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence as Rows
+from dataclasses import dataclass, field
+
+import torch
+
+from inference.core.kv_cache import BlockActions, KvCache
+from inference.core.lane import EmbeddingLane, Encode
+from inference.core.loop import CoreLoop, CoreParts
+from inference.core.prefix import PrefixCache
+from inference.core.runner import Logits
+from inference.core.scheduler import Chunk, Limits, Scheduler
+from tests.inference.core.driver import Driver
+
+VOCABULARY = 50
+BLOCK_TOKENS = 4
+
+
+def next_token(history: Rows[int]) -> int:
+    return (sum((place + 1) * token for place, token in enumerate(history)) + len(history)) % VOCABULARY
+
+
+@dataclass
+class FakeRunner:
+    """KV is the token itself, kept in its slot; a read of a wrong or unwritten slot changes the answer."""
+
+    slots: dict[tuple[int, int], int] = field(default_factory=dict)
+    failing: set[str] = field(default_factory=set)  # ids whose forward raises
+    broken: set[str] = field(default_factory=set)  # ids whose logits are NaN
+    batches: list[list[Chunk]] = field(default_factory=list)
+
+    def run(self, chunks: Rows[Chunk]) -> Logits:
+        self.batches.append(list(chunks))
+        if any(chunk.sequence.id in self.failing for chunk in chunks):
+            raise RuntimeError("a broken kernel")
+        rows = [self._row(chunk) for chunk in chunks]
+        done = [(chunk.sequence, row) for chunk, row in zip(chunks, rows, strict=True) if chunk.is_last]
+        return Logits(
+            [sequence for sequence, _ in done],
+            torch.stack([row for _, row in done]) if done else torch.empty(0),
+        )
+
+    def copy(self, source: int, target: int) -> None:
+        for offset in range(BLOCK_TOKENS):
+            if (source, offset) in self.slots:
+                self.slots[target, offset] = self.slots[source, offset]
+
+    def wipe(self, block: int) -> None:
+        for offset in range(BLOCK_TOKENS):
+            self.slots.pop((block, offset), None)
+
+    def _row(self, chunk: Chunk) -> torch.Tensor:
+        sequence = chunk.sequence
+        end = sequence.num_computed + chunk.num_tokens
+        places = [(sequence.blocks[p // BLOCK_TOKENS], p % BLOCK_TOKENS) for p in range(end)]
+        for place, token in zip(
+            places[sequence.num_computed :], sequence.token_ids[sequence.num_computed : end], strict=True
+        ):
+            self.slots[place] = token
+        row = torch.full((VOCABULARY,), float("nan") if sequence.id in self.broken else 0.0)
+        if sequence.id not in self.broken:
+            row[next_token([self.slots[place] for place in places])] = 1.0
+        return row
+
+
+@dataclass
+class FakeCore:
+    driver: Driver
+    runner: FakeRunner
+    kv: KvCache
+    scheduler: Scheduler
+
+
+def make_fake_core(
+    num_blocks: int = 64, max_batch: int = 8, step_tokens: int = 32, encode: Encode | None = None
+) -> FakeCore:
+    runner = FakeRunner()
+    kv = KvCache(num_blocks, PrefixCache(b"fake", BLOCK_TOKENS), BlockActions(runner.copy, runner.wipe))
+    scheduler = Scheduler(kv, Limits(max_batch, step_tokens))
+    ticks = itertools.count()
+    parts = CoreParts(
+        runner=runner,  # type: ignore[arg-type]
+        kv=kv,
+        scheduler=scheduler,
+        lane=EmbeddingLane(encode, dim=2, max_batch=4),
+        max_context=num_blocks * BLOCK_TOKENS,
+        vocab_size=VOCABULARY,
+        block_bytes=1000,
+        clock=lambda: float(next(ticks)),
+    )
+    return FakeCore(Driver(CoreLoop(parts)), runner, kv, scheduler)
+
+
+def expected(prompt: Rows[int], num_tokens: int) -> list[int]:
+    history = list(prompt)
+    for _ in range(num_tokens):
+        history.append(next_token(history))
+    return history[len(prompt) :]

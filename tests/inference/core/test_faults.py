@@ -1,0 +1,132 @@
+"""One broken request fails alone; its neighbours stay exact."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from inference.core.messages import EmbedTexts, SamplingSpec, VerifyPairs
+from inference.models.attention import AttentionNotUsable
+from tests.inference.core.driver import admit
+from tests.inference.core.fakes import expected, make_fake_core
+
+
+@pytest.mark.parametrize("fault", ["failing", "broken"])
+def test_a_poison_request_fails_alone(fault: str) -> None:
+    core = make_fake_core()
+    poison = admit([9, 8, 7, 6, 5, 4], max_tokens=8, conversation=b"poison")
+    neighbours = [admit([n, n + 1, n + 2], max_tokens=8) for n in range(3)]
+    getattr(core.runner, fault).add(poison.id)
+    core.driver.run(*neighbours, poison)
+    assert core.driver.end(poison).reason == "failed"
+    assert core.driver.end(poison).error
+    for neighbour in neighbours:
+        assert core.driver.ids(neighbour) == expected(neighbour.prompt_ids, 8)
+    assert core.driver.loop.stats().blocks_used == 0
+    again = admit(poison.prompt_ids, max_tokens=8, conversation=b"poison")
+    core.driver.run(again)
+    assert core.driver.ids(again) == expected(again.prompt_ids, 8)
+    assert core.driver.end(again).reused_head_tokens + core.driver.end(again).reused_prefix_tokens == 0
+
+
+def test_numbers_of_a_poisoned_sequence_never_reach_the_next_owner_of_its_blocks(
+    make_driver, random_prompt
+) -> None:
+    """0 x NaN is NaN: what a broken sequence wrote must be gone before somebody else masks it out."""
+    prompt = random_prompt(20)
+    healthy = make_driver(num_blocks=4).generate(admit(prompt))
+    driver = make_driver(num_blocks=4)
+    runner = driver.loop._runner
+    run = runner.run
+
+    def run_and_break(chunks):
+        logits = run(chunks)
+        for rows in (*runner.tensors.keys, *runner.tensors.values):
+            rows.fill_(float("nan"))
+        logits.rows.fill_(float("nan"))
+        return logits
+
+    runner.run = run_and_break
+    for length in (30, 30):
+        poison = admit(random_prompt(length))
+        driver.run(poison)
+        assert driver.end(poison).reason == "failed"
+    runner.run = run
+    for rows in (*runner.tensors.keys, *runner.tensors.values):
+        rows[2 * 2 :] = 0  # blocks that the poison never held
+    assert driver.generate(admit(prompt)) == healthy
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        SamplingSpec(temperature=float("nan")),
+        SamplingSpec(temperature=-1.0),
+        SamplingSpec(top_p=0.0),
+        SamplingSpec(top_k=-1),
+        SamplingSpec(repetition_penalty=0.0),
+        SamplingSpec(presence_penalty=float("inf")),
+    ],
+)
+def test_an_impossible_sampling_value_fails_alone(spec: SamplingSpec) -> None:
+    core = make_fake_core()
+    bad, good = admit([1, 2], sampling=spec), admit([3, 4], max_tokens=5)
+    core.driver.run(bad, good)
+    assert core.driver.end(bad).error.startswith("invalid_request")
+    assert core.driver.ids(good) == expected([3, 4], 5)
+
+
+@pytest.mark.parametrize("family", ["llama", "gemma3_text"])
+def test_the_model_raises_when_it_is_called_without_our_metadata(load_tiny, family: str) -> None:
+    with pytest.raises(AttentionNotUsable, match="metadata"):
+        load_tiny(family).model(torch.tensor([[5, 6, 7]]))
+
+
+def test_a_leak_is_logged_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    core = make_fake_core()
+    core.kv.pool.take()
+    assert not core.driver.loop.check_blocks()
+    assert core.driver.loop.stats().leak_alarms == 1
+    assert "do not add up" in caplog.text
+
+
+def encode(texts: list[list[int]]) -> np.ndarray:
+    if any(0 in text for text in texts):
+        raise ValueError("token 0 breaks this encoder")
+    return np.array([[sum(text), len(text)] for text in texts], dtype=np.float32)
+
+
+def test_texts_come_back_in_their_order_whatever_the_batches() -> None:
+    core = make_fake_core(encode=encode)
+    texts = [[n] * (1 + n % 5) for n in range(1, 12)]
+    core.driver.run(EmbedTexts("first", texts), EmbedTexts("second", [[3, 4]]), EmbedTexts("none", []))
+    answers = {answer.id: answer for answer in core.driver.embedded}
+    vectors = np.frombuffer(answers["first"].vectors, dtype="<f4").reshape(-1, 2)
+    assert vectors.tolist() == [[sum(text), len(text)] for text in texts]
+    assert np.frombuffer(answers["second"].vectors, dtype="<f4").tolist() == [7, 2]
+    assert answers["none"].vectors == b""
+    assert core.driver.loop.stats().embedded_texts == 12
+
+
+def test_a_broken_text_fails_its_own_request_only() -> None:
+    core = make_fake_core(encode=encode)
+    core.driver.run(EmbedTexts("bad", [[1], [0]]), EmbedTexts("good", [[2], [3]]))
+    answers = {answer.id: answer for answer in core.driver.embedded}
+    assert "breaks" in answers["bad"].error
+    assert np.frombuffer(answers["good"].vectors, dtype="<f4").tolist() == [2, 1, 3, 1]
+
+
+def test_embedding_is_charged_to_the_budget_of_the_step() -> None:
+    core = make_fake_core(step_tokens=32, encode=encode)
+    request = admit([1] * 60)
+    core.driver.step(request, EmbedTexts("e", [[5] * 10]))
+    assert core.runner.batches[0][0].num_tokens == 22
+    core.driver.run()
+
+
+def test_what_is_not_served_is_answered_with_an_error() -> None:
+    core = make_fake_core()
+    core.driver.run(EmbedTexts("e", [[1]]), VerifyPairs("v", [[1], [2]]))
+    assert core.driver.embedded[0].error
+    assert core.driver.verified[0].error == "not supported"
