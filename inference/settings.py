@@ -11,6 +11,7 @@ import dataclasses
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar, get_type_hints
 
 T = TypeVar("T")
@@ -100,9 +101,13 @@ def add_flags(parser: argparse.ArgumentParser, cls: type) -> None:
         flag = "--" + field.name.replace("_", "-")
         shown = "" if info.is_secret else f" (default {info.default!r}, environment {info.env})"
         parser.add_argument(
-            flag, dest=field.name, default=None, metavar=info.kind.upper(),
-            type=lambda raw, info=info: _parsed(info, raw), help=info.help.replace("%", "%%") + shown,
-        )  # fmt: skip
+            flag,
+            dest=field.name,
+            default=None,
+            metavar=info.kind.upper(),
+            type=partial(_parsed, info),
+            help=info.help.replace("%", "%%") + shown,
+        )
 
 
 def _parsed(info: SettingInfo, raw: str) -> Any:

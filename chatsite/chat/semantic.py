@@ -41,8 +41,7 @@ class Looked:
 
 async def look_up(turn: Turn) -> Looked | None:
     """None when the cache was not asked. It keeps its own time budget: late is a miss with a reason."""
-    config = settings.CONFIG
-    if not config.cache_enabled or not (turn.cache.may_read or turn.cache.may_store):
+    if not settings.CONFIG.cache_enabled or not (turn.cache.may_read or turn.cache.may_store):
         return None
     info = await engine_info()
     if info is None or not turn.segments or turn.segments[-1].role != "user":

@@ -10,111 +10,273 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         VectorExtension(),
         migrations.CreateModel(
-            name='CacheEntry',
+            name="CacheEntry",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('scope', models.CharField(max_length=64)),
-                ('prompt_sha256', models.CharField(max_length=64)),
-                ('question', models.TextField()),
-                ('answer', models.TextField()),
-                ('embedding', pgvector.django.vector.VectorField(blank=True, dimensions=384, null=True)),
-                ('sharing', models.CharField(choices=[('private', "the user's own"), ('tenant', 'business line'), ('promoted', 'public after promotion'), ('public', 'public')], max_length=16)),
-                ('tenant', models.CharField(max_length=64)),
-                ('owner', models.CharField(max_length=64)),
-                ('model_revision', models.CharField(max_length=200)),
-                ('embedder', models.CharField(blank=True, max_length=100)),
-                ('generation', models.UUIDField(blank=True, null=True)),
-                ('token_ids', django.contrib.postgres.fields.ArrayField(base_field=models.IntegerField(), blank=True, default=list, size=None)),
-                ('tokenizer', models.CharField(blank=True, max_length=64)),
-                ('num_tokens', models.PositiveIntegerField(default=0)),
-                ('is_pinned', models.BooleanField(default=False)),
-                ('created_at', models.DateTimeField()),
-                ('expires_at', models.DateTimeField()),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("scope", models.CharField(max_length=64)),
+                ("prompt_sha256", models.CharField(max_length=64)),
+                ("question", models.TextField()),
+                ("answer", models.TextField()),
+                ("embedding", pgvector.django.vector.VectorField(blank=True, dimensions=384, null=True)),
+                (
+                    "sharing",
+                    models.CharField(
+                        choices=[
+                            ("private", "the user's own"),
+                            ("tenant", "business line"),
+                            ("promoted", "public after promotion"),
+                            ("public", "public"),
+                        ],
+                        max_length=16,
+                    ),
+                ),
+                ("tenant", models.CharField(max_length=64)),
+                ("owner", models.CharField(max_length=64)),
+                ("model_revision", models.CharField(max_length=200)),
+                ("embedder", models.CharField(blank=True, max_length=100)),
+                ("generation", models.UUIDField(blank=True, null=True)),
+                (
+                    "token_ids",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.IntegerField(), blank=True, default=list, size=None
+                    ),
+                ),
+                ("tokenizer", models.CharField(blank=True, max_length=64)),
+                ("num_tokens", models.PositiveIntegerField(default=0)),
+                ("is_pinned", models.BooleanField(default=False)),
+                ("created_at", models.DateTimeField()),
+                ("expires_at", models.DateTimeField()),
             ],
             options={
-                'verbose_name': 'cache entry',
-                'verbose_name_plural': 'cache entries',
+                "verbose_name": "cache entry",
+                "verbose_name_plural": "cache entries",
             },
         ),
         migrations.CreateModel(
-            name='CacheEntryUse',
+            name="CacheEntryUse",
             fields=[
-                ('entry', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='use', serialize=False, to='semcache.cacheentry')),
-                ('last_used_at', models.DateTimeField(db_index=True)),
-                ('hits', models.PositiveBigIntegerField(default=0)),
+                (
+                    "entry",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="use",
+                        serialize=False,
+                        to="semcache.cacheentry",
+                    ),
+                ),
+                ("last_used_at", models.DateTimeField(db_index=True)),
+                ("hits", models.PositiveBigIntegerField(default=0)),
             ],
         ),
         migrations.CreateModel(
-            name='CacheRule',
+            name="CacheRule",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=100, unique=True, verbose_name='name')),
-                ('is_enabled', models.BooleanField(default=True, verbose_name='enabled')),
-                ('priority', models.IntegerField(default=100, help_text='Lowest number is tried first.', verbose_name='priority')),
-                ('pattern', models.CharField(blank=True, help_text='RE2 regular expression, searched in the question, case ignored.', max_length=1000, verbose_name='pattern')),
-                ('keywords', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=100), blank=True, default=list, help_text='Any of these in the question matches; it counts from the start of a word, so “order” finds “orders”.', size=None, verbose_name='keywords')),
-                ('tenant', models.CharField(blank=True, max_length=64, verbose_name='business line')),
-                ('model', models.CharField(blank=True, max_length=200, verbose_name='model')),
-                ('mode', models.CharField(choices=[('off', 'never cache'), ('exact', 'exact match only'), ('semantic', 'semantic'), ('shadow', 'shadow (look, never serve)')], default='semantic', max_length=16, verbose_name='mode')),
-                ('sharing', models.CharField(choices=[('private', "the user's own"), ('tenant', 'business line'), ('promoted', 'public after promotion'), ('public', 'public')], default='private', max_length=16, verbose_name='sharing')),
-                ('ttl_s', models.PositiveIntegerField(default=86400, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(315360000)], verbose_name='time to live (s)')),
-                ('stale_s', models.PositiveIntegerField(default=0, verbose_name='stale while revalidating (s)')),
-                ('accept_similarity', models.FloatField(default=0.95, help_text='Measured with multilingual-e5-small on 300 pairs made to deceive caches: of 155 different pairs the guard let none through at any threshold (similarity alone let 63 pass at 0.95), of 145 equal pairs 63 were served at 0.95 and 57 at 0.97. Another embedder needs another number.', validators=[django.core.validators.MinValueValidator(0.0), django.core.validators.MaxValueValidator(1.0)], verbose_name='accept from similarity')),
-                ('verify_similarity', models.FloatField(default=0.9, help_text='From here up to the accepted similarity a second opinion is asked; without one nothing is served there.', validators=[django.core.validators.MinValueValidator(0.0), django.core.validators.MaxValueValidator(1.0)], verbose_name='verify from similarity')),
-                ('max_temperature', models.FloatField(default=1.0, validators=[django.core.validators.MinValueValidator(0.0), django.core.validators.MaxValueValidator(2.0)], verbose_name='highest temperature')),
-                ('capacity', models.PositiveIntegerField(default=10000, validators=[django.core.validators.MinValueValidator(1)], verbose_name='capacity')),
-                ('tags', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=50), blank=True, default=list, size=None, verbose_name='tags')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=100, unique=True, verbose_name="name")),
+                ("is_enabled", models.BooleanField(default=True, verbose_name="enabled")),
+                (
+                    "priority",
+                    models.IntegerField(
+                        default=100, help_text="Lowest number is tried first.", verbose_name="priority"
+                    ),
+                ),
+                (
+                    "pattern",
+                    models.CharField(
+                        blank=True,
+                        help_text="RE2 regular expression, searched in the question, case ignored.",
+                        max_length=1000,
+                        verbose_name="pattern",
+                    ),
+                ),
+                (
+                    "keywords",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=100),
+                        blank=True,
+                        default=list,
+                        help_text="Any of these in the question matches; it counts from the start of a word, so “order” finds “orders”.",
+                        size=None,
+                        verbose_name="keywords",
+                    ),
+                ),
+                ("tenant", models.CharField(blank=True, max_length=64, verbose_name="business line")),
+                ("model", models.CharField(blank=True, max_length=200, verbose_name="model")),
+                (
+                    "mode",
+                    models.CharField(
+                        choices=[
+                            ("off", "never cache"),
+                            ("exact", "exact match only"),
+                            ("semantic", "semantic"),
+                            ("shadow", "shadow (look, never serve)"),
+                        ],
+                        default="semantic",
+                        max_length=16,
+                        verbose_name="mode",
+                    ),
+                ),
+                (
+                    "sharing",
+                    models.CharField(
+                        choices=[
+                            ("private", "the user's own"),
+                            ("tenant", "business line"),
+                            ("promoted", "public after promotion"),
+                            ("public", "public"),
+                        ],
+                        default="private",
+                        max_length=16,
+                        verbose_name="sharing",
+                    ),
+                ),
+                (
+                    "ttl_s",
+                    models.PositiveIntegerField(
+                        default=86400,
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(315360000),
+                        ],
+                        verbose_name="time to live (s)",
+                    ),
+                ),
+                (
+                    "stale_s",
+                    models.PositiveIntegerField(default=0, verbose_name="stale while revalidating (s)"),
+                ),
+                (
+                    "accept_similarity",
+                    models.FloatField(
+                        default=0.95,
+                        help_text="Measured with multilingual-e5-small on 300 pairs made to deceive caches: of 155 different pairs the guard let none through at any threshold (similarity alone let 63 pass at 0.95), of 145 equal pairs 63 were served at 0.95 and 57 at 0.97. Another embedder needs another number.",
+                        validators=[
+                            django.core.validators.MinValueValidator(0.0),
+                            django.core.validators.MaxValueValidator(1.0),
+                        ],
+                        verbose_name="accept from similarity",
+                    ),
+                ),
+                (
+                    "verify_similarity",
+                    models.FloatField(
+                        default=0.9,
+                        help_text="From here up to the accepted similarity a second opinion is asked; without one nothing is served there.",
+                        validators=[
+                            django.core.validators.MinValueValidator(0.0),
+                            django.core.validators.MaxValueValidator(1.0),
+                        ],
+                        verbose_name="verify from similarity",
+                    ),
+                ),
+                (
+                    "max_temperature",
+                    models.FloatField(
+                        default=1.0,
+                        validators=[
+                            django.core.validators.MinValueValidator(0.0),
+                            django.core.validators.MaxValueValidator(2.0),
+                        ],
+                        verbose_name="highest temperature",
+                    ),
+                ),
+                (
+                    "capacity",
+                    models.PositiveIntegerField(
+                        default=10000,
+                        validators=[django.core.validators.MinValueValidator(1)],
+                        verbose_name="capacity",
+                    ),
+                ),
+                (
+                    "tags",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=50),
+                        blank=True,
+                        default=list,
+                        size=None,
+                        verbose_name="tags",
+                    ),
+                ),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
             ],
             options={
-                'verbose_name': 'cache rule',
-                'verbose_name_plural': 'cache rules',
-                'ordering': ['priority', 'id'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('ttl_s__gte', 1), ('ttl_s__lte', 315360000)), name='rule_ttl_in_range'), models.CheckConstraint(condition=models.Q(('accept_similarity__lte', 1), ('verify_similarity__gte', 0), ('verify_similarity__lte', models.F('accept_similarity'))), name='rule_thresholds_in_order')],
+                "verbose_name": "cache rule",
+                "verbose_name_plural": "cache rules",
+                "ordering": ["priority", "id"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("ttl_s__gte", 1), ("ttl_s__lte", 315360000)),
+                        name="rule_ttl_in_range",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("accept_similarity__lte", 1),
+                            ("verify_similarity__gte", 0),
+                            ("verify_similarity__lte", models.F("accept_similarity")),
+                        ),
+                        name="rule_thresholds_in_order",
+                    ),
+                ],
             },
         ),
         migrations.AddField(
-            model_name='cacheentry',
-            name='rule',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entries', to='semcache.cacherule'),
+            model_name="cacheentry",
+            name="rule",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="entries", to="semcache.cacherule"
+            ),
         ),
         migrations.AddIndex(
-            model_name='cacheentry',
-            index=models.Index(fields=['scope', 'expires_at'], name='entry_in_scope'),
+            model_name="cacheentry",
+            index=models.Index(fields=["scope", "expires_at"], name="entry_in_scope"),
         ),
         migrations.AddIndex(
-            model_name='cacheentry',
-            index=models.Index(fields=['expires_at'], name='entry_expiry'),
+            model_name="cacheentry",
+            index=models.Index(fields=["expires_at"], name="entry_expiry"),
         ),
         migrations.AddIndex(
-            model_name='cacheentry',
-            index=models.Index(fields=['tenant', 'owner'], name='entry_owner'),
+            model_name="cacheentry",
+            index=models.Index(fields=["tenant", "owner"], name="entry_owner"),
         ),
         migrations.AddConstraint(
-            model_name='cacheentry',
-            constraint=models.UniqueConstraint(fields=('scope', 'prompt_sha256'), name='one_entry_per_scope_and_prompt'),
+            model_name="cacheentry",
+            constraint=models.UniqueConstraint(
+                fields=("scope", "prompt_sha256"), name="one_entry_per_scope_and_prompt"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='cacheentry',
-            constraint=models.CheckConstraint(condition=models.Q(('scope__regex', '^[0-9a-f]{64}$')), name='entry_scope_is_sha256'),
+            model_name="cacheentry",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("scope__regex", "^[0-9a-f]{64}$")), name="entry_scope_is_sha256"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='cacheentry',
-            constraint=models.CheckConstraint(condition=models.Q(('expires_at__gt', models.F('created_at'))), name='entry_expires_after_creation'),
+            model_name="cacheentry",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("expires_at__gt", models.F("created_at"))),
+                name="entry_expires_after_creation",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='cacheentry',
-            constraint=models.CheckConstraint(condition=models.Q(('answer', ''), _negated=True), name='entry_has_an_answer'),
+            model_name="cacheentry",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("answer", ""), _negated=True), name="entry_has_an_answer"
+            ),
         ),
         # Recency is worth no write-ahead log: a crash loses only which entries were used last.
         migrations.RunSQL(
