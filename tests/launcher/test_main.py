@@ -52,6 +52,7 @@ def test_a_wrong_setting_is_one_clear_line(
     assert "PORT='eighty'" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_services_end_with_their_input_and_a_second_start_is_refused(tmp_path: Path) -> None:
     with start_services(tmp_path) as first:
         assert first.stdout is not None
@@ -66,6 +67,7 @@ def test_services_end_with_their_input_and_a_second_start_is_refused(tmp_path: P
     assert first.returncode == 0
 
 
+@pytest.mark.slow
 def test_killed_services_leave_no_server_and_the_next_start_clears_up(tmp_path: Path) -> None:
     with start_services(tmp_path) as first:
         assert first.stdout is not None
@@ -82,6 +84,7 @@ def test_killed_services_leave_no_server_and_the_next_start_clears_up(tmp_path: 
         second.communicate(timeout=30)
 
 
+@pytest.mark.slow
 def test_two_copies_run_side_by_side(tmp_path: Path) -> None:
     with start_services(tmp_path / "one") as one, start_services(tmp_path / "two") as two:
         assert one.stdout is not None
