@@ -6,7 +6,15 @@ numbers are read at scrape time (`chatsite.engine_metrics`). Knows no transport 
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.registry import Collector
 
 from chatsite.chat.events import Ended
@@ -21,6 +29,8 @@ REFUSALS = frozenset(
         "context_length_exceeded", "not_cached", "not_found", "draining",
     }
 )  # fmt: skip
+
+disable_created_metrics()  # a second series per counter, which nobody asks for
 
 registry = CollectorRegistry()
 ProcessCollector(registry=registry)

@@ -13,8 +13,11 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from chatsite.accounts.forms import StaffSignInForm
 from chatsite.accounts.keys import create_key
 from chatsite.accounts.models import ApiKey, Tenant, UsageRecord, User
+
+admin.site.login_form = StaffSignInForm
 
 
 @admin.register(Tenant)

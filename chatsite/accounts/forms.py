@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth.forms import AuthenticationForm, UserCreationForm
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
@@ -29,6 +30,10 @@ class SignInForm(AuthenticationForm):
             raise
         brake.forget_failures(address, name)
         return cleaned
+
+
+class StaffSignInForm(SignInForm, AdminAuthenticationForm):
+    """The admin's own sign-in, behind the same brake."""
 
 
 class SignUpForm(UserCreationForm):

@@ -5,28 +5,35 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('accounts', '0002_default_tenant'),
+        ("accounts", "0002_default_tenant"),
     ]
 
     operations = [
         migrations.AlterModelManagers(
-            name='user',
-            managers=[
-            ],
+            name="user",
+            managers=[],
         ),
         migrations.CreateModel(
-            name='SignInFailures',
+            name="SignInFailures",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('address', models.CharField(max_length=64)),
-                ('name_sha256', models.CharField(max_length=64)),
-                ('count', models.PositiveIntegerField(default=0)),
-                ('window_start', models.DateTimeField(db_index=True, default=django.utils.timezone.now)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("address", models.CharField(max_length=64)),
+                ("name_sha256", models.CharField(max_length=64)),
+                ("count", models.PositiveIntegerField(default=0)),
+                ("window_start", models.DateTimeField(db_index=True, default=django.utils.timezone.now)),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('address', 'name_sha256'), name='one_count_per_address_and_name')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("address", "name_sha256"), name="one_count_per_address_and_name"
+                    )
+                ],
             },
         ),
     ]

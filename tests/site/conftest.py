@@ -1,0 +1,79 @@
+"""One live site for the tests of what holds for every route, with the people of the access matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+import httpx2
+import pytest
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
+
+# The socket's rows of the access matrix run in this process, as the chat's own tests do.
+from tests.chat.conftest import config, engine, engine_process, other_user, user  # noqa: F401
+from tests.livesite import LiveSite, live_site
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture(scope="package")
+def site() -> Iterator[LiveSite]:
+    with live_site("site", CHAT_METRICS_TOKEN="only-for-tests") as running:
+        yield running
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """Rows of one person: a conversation whose answer is complete, and a key."""
+
+    conversation: str = field(default_factory=lambda: str(uuid4()))
+    message: str = field(default_factory=lambda: str(uuid4()))
+    generation: str = field(default_factory=lambda: str(uuid4()))
+    key: str = field(default_factory=lambda: str(uuid4()))
+
+
+def make_person(site: LiveSite, name: str, **columns: object) -> None:
+    """A person who can sign in; the cheap hash is replaced by a real one at the first sign-in."""
+    password = PBKDF2PasswordHasher().encode(PASSWORD, "salt", iterations=1)
+    site.user(name, password=password, **columns)
+
+
+def sign_in(site: LiveSite, name: str) -> httpx2.Client:
+    """A browser in which `name` is signed in, and which sends the CSRF token as the page does."""
+    browser = httpx2.Client(base_url=site.url, timeout=60)
+    browser.get("/signin")
+    form = {"username": name, "password": PASSWORD, "csrfmiddlewaretoken": browser.cookies["csrftoken"]}
+    assert browser.post("/signin", data=form).status_code == 302
+    browser.headers["X-CSRFToken"] = browser.cookies["csrftoken"]
+    return browser
+
+
+def give(site: LiveSite, name: str, rows: Property) -> None:
+    """Writes `rows` for `name`; rows that are there are left alone."""
+    owner = site.user(name)
+    site.sql(
+        """INSERT INTO chat_conversation (id, owner_id, title, system_prompt, parameters, is_pinned, is_archived,
+           is_temporary, created_at, updated_at) VALUES (%s, %s, 'private', '', '{}', false, false, false, now(), now())
+           ON CONFLICT DO NOTHING""",
+        rows.conversation, owner,
+    )  # fmt: skip
+    site.sql(
+        """INSERT INTO chat_message (id, conversation_id, role, text, token_ids, tokenizer, state, created_at)
+           VALUES (%s, %s, 'assistant', 'private', '{}', '', 'complete', now()) ON CONFLICT DO NOTHING""",
+        rows.message, rows.conversation,
+    )  # fmt: skip
+    site.sql(
+        """INSERT INTO chat_generation (id, message_id, user_id, engine, model, origin, state, finish_reason,
+           error_code, lease_owner, stored_seq, prompt_tokens, reused_head_tokens, reused_prefix_tokens,
+           prefilled_tokens, generated_tokens, queue_ms, prefill_ms, decode_ms, ttft_ms, created_at, deadline_at,
+           finished_at) VALUES (%s, %s, %s, '', '', 'model', 'complete', 'stop', '', '', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+           now(), now(), now()) ON CONFLICT DO NOTHING""",
+        rows.generation, rows.message, owner,
+    )  # fmt: skip
+    site.sql(
+        """INSERT INTO accounts_apikey (id, user_id, tenant_id, name, prefix, sha256, scopes, created_at)
+           SELECT %s, id, tenant_id, 'private', 'rill_', encode(sha256(%s), 'hex'), '{chat}', now()
+           FROM accounts_user WHERE id = %s ON CONFLICT DO NOTHING""",
+        rows.key, rows.key.encode(), owner,
+    )  # fmt: skip

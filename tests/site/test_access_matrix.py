@@ -1,0 +1,266 @@
+"""Who gets what from every route: the routes come from the URL configuration, and one without a row fails.
+
+Identities: nobody; another person; an expired key; a key without the scope; staff who owns nothing here; the owner.
+The socket's frames are in test_socket_access.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+import pytest
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from tests.livesite import LiveSite
+from tests.site.conftest import Property, give, make_person, sign_in
+
+IDENTITIES = ("nobody", "other", "expired", "scopeless", "staff", "owner")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One request and its status for each identity, in the order of IDENTITIES."""
+
+    route: str  # as the URL configuration spells it
+    method: str
+    statuses: tuple[int, ...]
+    path: str = ""  # where the route has parameters; {conversation} and the like are the owner's
+    body: dict[str, Any] | None = None
+    by_key: bool = False  # people come with their keys instead of their sessions
+    form: dict[str, str] | None = None
+
+
+def everybody(status: int) -> tuple[int, ...]:
+    return (status,) * len(IDENTITIES)
+
+
+# A person's own thing: others and staff see what they would see if it did not exist.
+def own(status: int) -> tuple[int, ...]:
+    return (401, 404, 401, 403, 404, status)
+
+
+# For every signed-in person, about that person only.
+def mine(status: int) -> tuple[int, ...]:
+    return (401, status, 401, 403, status, status)
+
+
+# Doors for keys of anybody with the scope.
+def keyed(status: int) -> tuple[int, ...]:
+    return (401, status, 401, 403, status, status)
+
+
+TO_SIGN_IN = 302
+CHAT = {"model": "scripted", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 2}
+CONVERSATION = "api/conversations/<uuidstr:conversation>"
+GENERATION = "api/generations/<uuidstr:generation>"
+
+ROWS = (
+    # Pages
+    Row("", "GET", (302, 200, 302, 302, 200, 200)),
+    Row("c/<uuid:conversation>", "GET", (302, 404, 302, 302, 404, 200), "/c/{conversation}"),
+    Row("signin", "GET", (200, 302, 200, 200, 302, 302)),
+    Row("signup", "GET", everybody(200)),
+    Row("guest", "GET", everybody(405)),
+    Row("signout", "GET", everybody(405)),
+    # Health
+    Row("health/live", "GET", everybody(200)),
+    Row("health/ready", "GET", everybody(200)),
+    Row("metrics", "GET", everybody(200)),  # from this host; others in test_health.py
+    # The door for keys
+    Row("v1/models", "GET", keyed(200), by_key=True),
+    Row("v1/models/<path:name>", "GET", keyed(200), "/v1/models/scripted", by_key=True),
+    Row("v1/chat/completions", "POST", keyed(200), body=CHAT, by_key=True),
+    Row("v1/embeddings", "POST", keyed(400), body={}, by_key=True),
+    Row("v1", "GET", everybody(404), by_key=True),
+    Row("v1/", "GET", everybody(404), by_key=True),
+    Row("v1/<path:rest>", "GET", everybody(404), "/v1/x/y", by_key=True),
+    # The page's API
+    Row("api/", "GET", everybody(404)),
+    Row("api/docs", "GET", (302, 200, 302, 302, 200, 200)),
+    Row("api/openapi.json", "GET", (302, 200, 302, 302, 200, 200)),
+    Row("api/keys", "GET", mine(200)),
+    Row("api/keys", "POST", mine(201), body={"name": "test"}),
+    Row("api/keys/<key_id>", "DELETE", own(204), "/api/keys/{key}"),
+    Row("api/usage", "GET", mine(200)),
+    Row("api/conversations", "GET", mine(200)),
+    Row(CONVERSATION, "GET", own(200), "/api/conversations/{conversation}"),
+    Row(CONVERSATION, "PATCH", own(200), "/api/conversations/{conversation}", {"title": "x"}),
+    Row("api/messages/<uuidstr:message>", "GET", own(200), "/api/messages/{message}"),
+    Row(GENERATION, "GET", own(200), "/api/generations/{generation}"),
+    Row(f"{GENERATION}/cancel", "POST", own(200), "/api/generations/{generation}/cancel"),
+    Row(f"{GENERATION}/events", "GET", own(200), "/api/generations/{generation}/events"),
+    Row(CONVERSATION, "DELETE", own(204), "/api/conversations/{conversation}"),
+)  # fmt: skip
+
+# Django's admin decides by one rule for all its routes: staff enters, everybody else is sent to its sign-in.
+ADMIN = "admin/"
+ADMIN_OPEN = {"admin/login/"}
+
+
+def routes(
+    patterns: list[URLPattern | URLResolver] | None = None, prefix: str = ""
+) -> Iterator[tuple[str, Any]]:
+    """Every route of the site with its view."""
+    for pattern in get_resolver().url_patterns if patterns is None else patterns:
+        route = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from routes(pattern.url_patterns, route)
+        else:
+            yield route, pattern.callback
+
+
+def operations() -> set[tuple[str, str]]:
+    """(route, method) of every operation; GET stands for views that do not say which methods they take."""
+    found = set()
+    for route, view in routes():
+        path_view = getattr(getattr(view, "__self__", None), "operations", None)
+        if route.startswith(ADMIN):
+            continue
+        if path_view is None:
+            found |= {(route, "")}
+        else:
+            found |= {(route, method) for operation in path_view for method in operation.methods}
+    return found
+
+
+def test_every_route_has_its_row() -> None:
+    by_operation = {(row.route, row.method) for row in ROWS}
+    by_route = {row.route for row in ROWS}
+    missing = {
+        (route, method)
+        for route, method in operations()
+        if (route, method) not in by_operation and not (method == "" and route in by_route)
+    }
+    assert not missing, f"routes without a row in the access matrix: {sorted(missing)}"
+    assert by_route <= {route for route, _ in operations()}, "rows for routes that are gone"
+
+
+@dataclass(slots=True)
+class People:
+    """A client for each identity."""
+
+    sessions: dict[str, httpx2.Client] = field(default_factory=dict)
+    keys: dict[str, httpx2.Client] = field(default_factory=dict)
+
+    def client(self, identity: str, row: Row) -> httpx2.Client:
+        if identity in ("expired", "scopeless"):
+            return self.keys[identity]
+        return (self.keys if row.by_key else self.sessions)[identity]
+
+
+@pytest.fixture(scope="module")
+def people(site: LiveSite) -> Iterator[People]:
+    made = People()
+    anonymous = httpx2.Client(base_url=site.url, timeout=60)
+    made.sessions["nobody"] = made.keys["nobody"] = anonymous
+    for identity in ("other", "staff", "owner"):
+        make_person(site, identity, is_staff=identity == "staff", is_superuser=identity == "staff")
+        made.sessions[identity] = sign_in(site, identity)
+        made.keys[identity] = _with_key(site, site.key(identity))
+    made.keys["scopeless"] = _with_key(site, site.key("owner", "cache-admin"))
+    expired = site.key("owner")
+    site.sql(
+        "UPDATE accounts_apikey SET expires_at = now() - interval '1 day' WHERE prefix = %s", expired[:13]
+    )
+    made.keys["expired"] = _with_key(site, expired)
+    yield made
+    for client in [*made.sessions.values(), *made.keys.values()]:
+        client.close()
+
+
+def _with_key(site: LiveSite, key: str) -> httpx2.Client:
+    return httpx2.Client(base_url=site.url, headers={"Authorization": f"Bearer {key}"}, timeout=60)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.method} {row.route}")
+def test_each_identity_gets_its_status(site: LiveSite, people: People, row: Row) -> None:
+    rows = Property()
+    give(site, "owner", rows)
+    path = (row.path or f"/{row.route}").format(
+        conversation=rows.conversation, message=rows.message, generation=rows.generation, key=rows.key
+    )
+    got = tuple(
+        people.client(identity, row).request(row.method, path, json=row.body).status_code
+        for identity in IDENTITIES
+    )
+    assert dict(zip(IDENTITIES, got, strict=True)) == dict(zip(IDENTITIES, row.statuses, strict=True))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [row for row in ROWS if row.statuses == own(row.statuses[-1])],
+    ids=lambda row: f"{row.method} {row.route}",
+)
+def test_foreign_and_unknown_look_the_same(site: LiveSite, people: People, row: Row) -> None:
+    rows, unknown = Property(), Property()
+    give(site, "owner", rows)
+
+    def body(of: Property) -> str:
+        path = row.path.format(
+            conversation=of.conversation, message=of.message, generation=of.generation, key=of.key
+        )
+        return people.sessions["other"].request(row.method, path, json=row.body).text
+
+    assert body(rows) == body(unknown)
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if row.method not in ("GET",) and not row.by_key], ids=lambda row: row.route
+)
+def test_a_session_without_the_csrf_token_changes_nothing(site: LiveSite, people: People, row: Row) -> None:
+    rows = Property()
+    give(site, "owner", rows)
+    path = (row.path or f"/{row.route}").format(
+        conversation=rows.conversation, message=rows.message, generation=rows.generation, key=rows.key
+    )
+    response = people.sessions["owner"].request(row.method, path, json=row.body, headers={"X-CSRFToken": ""})
+    assert response.status_code == 403
+    assert response.json()["error"]["code"] == "csrf_failed"
+
+
+def test_a_session_opens_no_door_for_keys(people: People) -> None:
+    for row in ROWS:
+        if row.by_key and row.statuses == keyed(row.statuses[-1]):
+            response = people.sessions["owner"].request(
+                row.method, row.path or f"/{row.route}", json=row.body
+            )
+            assert response.status_code == 401, row.route
+
+
+def test_the_admin_is_for_staff_only(people: People) -> None:
+    urls = [_example(route) for route, _ in routes() if route.startswith(ADMIN)]
+    assert len(urls) > 30
+    for url in urls:
+        for identity in ("nobody", "other", "owner"):
+            response = people.sessions[identity].get(url)
+            is_sent_away = response.status_code == 302 and response.headers["location"].startswith(
+                ("/admin/", "/signin")
+            )
+            is_open = url.lstrip("/") in ADMIN_OPEN and response.status_code == 200
+            # Signing out takes POST only; it is the one view that asks for the method first.
+            assert is_sent_away or is_open or response.status_code == 405, (
+                url,
+                identity,
+                response.status_code,
+            )
+
+
+def _example(route: str) -> str:
+    """A URL that the route matches."""
+    if "(?P<app_label>" in route:
+        return "/admin/accounts/"
+    if "(?P<url>" in route:
+        return "/admin/nothing/here/"
+    for parameter in ("<path:object_id>", "<path:content_type_id>", "<id>"):
+        route = route.replace(parameter, "1")
+    return f"/{route}"
+
+
+@pytest.mark.parametrize(
+    "page", ["", "accounts/user/", "accounts/apikey/", "accounts/tenant/", "accounts/usagerecord/"]
+)
+def test_staff_enters_the_admin(people: People, page: str) -> None:
+    assert people.sessions["staff"].get(f"/admin/{page}").status_code == 200
