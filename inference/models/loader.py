@@ -90,6 +90,8 @@ def load_causal_lm(
 def _read_config(folder: Path) -> PreTrainedConfig:
     from transformers import AutoConfig
 
+    if not folder.is_dir():  # transformers would take it for a hub id and complain of its spelling
+        raise ModelNotUsable(f"{folder} is not a folder")
     try:
         config: PreTrainedConfig = AutoConfig.from_pretrained(
             folder, trust_remote_code=False, local_files_only=True

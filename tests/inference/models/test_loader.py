@@ -131,6 +131,11 @@ def test_model_that_cannot_be_served_exactly_is_refused(kind: str, tmp_path: Pat
     assert "\n" not in str(raised.value)
 
 
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelNotUsable, match="nowhere is not a folder"):
+        load_causal_lm(tmp_path / "nowhere", "fp32", "cpu")
+
+
 def test_missing_weights_are_refused_instead_of_made_up(tmp_path: Path) -> None:
     folder = write_tiny_model(tmp_path)
     weights = load_file(folder / "model.safetensors")
