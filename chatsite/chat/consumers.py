@@ -81,13 +81,13 @@ class ChatConsumer(AsyncWebsocketConsumer):
         if not self._bucket.take():
             await self._on_flood()
             return
-        frame = self._decoded(message)
-        if isinstance(frame, frames.ErrorFrame):
-            self._start(self._say(frame))
-        elif len(self._tasks) >= limits.MAX_TASKS:
+        if self._bucket.is_calm:
+            self._num_over_rate = 0
+        if len(self._tasks) >= limits.MAX_TASKS:
             await self._close(limits.CLOSE_FLOOD)
-        else:
-            self._start(self._handle(frame))
+            return
+        frame = self._decoded(message)
+        self._start(self._say(frame) if isinstance(frame, frames.ErrorFrame) else self._handle(frame))
 
     async def websocket_disconnect(self, message: dict[str, Any]) -> None:
         if self in sockets:

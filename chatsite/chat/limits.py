@@ -40,3 +40,8 @@ class TokenBucket:
             return False
         self._level -= 1
         return True
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether the last takes left more than half of the burst."""
+        return self._level > self._burst / 2

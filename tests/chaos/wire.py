@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import socket
 import struct
 from contextlib import suppress
 
@@ -41,8 +42,17 @@ class Wire:
     async def open(
         cls, port: int, path: str, headers: dict[str, str], receive_buffer: int | None = None
     ) -> Wire:
-        """Raises Refused, or ConnectionError when nobody listens."""
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=receive_buffer or 2**16)
+        """Raises Refused, or ConnectionError when nobody listens. `receive_buffer`: bytes the kernel takes for us."""
+        connection = socket.socket()
+        if receive_buffer is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        connection.setblocking(False)
+        try:
+            await asyncio.get_running_loop().sock_connect(connection, ("127.0.0.1", port))
+        except OSError:
+            connection.close()
+            raise
+        reader, writer = await asyncio.open_connection(sock=connection)
         key = base64.b64encode(os.urandom(16)).decode()
         lines = [
             f"GET {path} HTTP/1.1", f"Host: 127.0.0.1:{port}", "Upgrade: websocket", "Connection: Upgrade",
