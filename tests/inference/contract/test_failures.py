@@ -264,3 +264,20 @@ async def test_an_impossible_configuration_ends_with_its_own_exit_code(flags: li
     ended = await asyncio.to_thread(subprocess.run, argv, capture_output=True, check=False)
     assert ended.returncode == 78
     assert what in ended.stdout + ended.stderr
+
+
+async def test_every_core_keeps_the_priority_that_the_front_gave_up(run_folder: Path) -> None:
+    engine = scripted_process(run_folder / "nice", *QUICK, "--front-nice", "3")
+    await engine.start()
+    assert engine.process is not None
+    ours = os.getpriority(os.PRIO_PROCESS, 0)
+    first = engine.core_pid()
+    assert os.getpriority(os.PRIO_PROCESS, engine.process.pid) == ours + 3
+    assert os.getpriority(os.PRIO_PROCESS, first) == ours
+    client = engine.client()
+    await collect(client.generate(ask(script_text(tokens=3, die_after=1))))
+    await engine.wait_until(is_ready=True)
+    assert engine.core_pid() != first
+    assert os.getpriority(os.PRIO_PROCESS, engine.core_pid()) == ours
+    await client.close()
+    await engine.stop()
