@@ -98,6 +98,20 @@ def test_the_sixth_try_is_not_checked_even_with_the_right_password(
     assert not is_signed_in(client)
 
 
+def test_the_admin_has_the_same_brake(client: Client, make_user: MakeUser) -> None:
+    make_user("root", is_staff=True)
+    for _ in range(brake.MOST_PER_NAME):
+        client.post("/admin/login/", {"username": "root", "password": "wrong"})
+    client.post("/admin/login/", {"username": "root", "password": PASSWORD})
+    assert not is_signed_in(client)
+
+
+def test_ordinary_people_cannot_sign_in_to_the_admin(client: Client, make_user: MakeUser) -> None:
+    make_user("ann")
+    client.post("/admin/login/", {"username": "ann", "password": PASSWORD})
+    assert not is_signed_in(client)
+
+
 def test_the_brake_does_not_lock_out_the_right_person_elsewhere(client: Client, make_user: MakeUser) -> None:
     make_user("ann")
     for _ in range(brake.MOST_PER_NAME):
