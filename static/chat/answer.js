@@ -57,7 +57,7 @@ export class AnswerView {
     if (!isWaiting) return;
     const { position, prefill } = live ?? {};
     if (prefill?.total) this.showPrefill(prefill);
-    else this.waiting.replaceChildren(el("span", {}, position ? t("waiting.queue", { count: position, n: position }) : t("waiting.model")), el("div", { className: "hairline" }));
+    else this.waiting.replaceChildren(el("span", {}, queueWords(position)), el("div", { className: "hairline" }));
   }
 
   showPrefill({ done, total }) {
@@ -85,19 +85,20 @@ export class AnswerView {
   trouble() {
     const { state, text, generation, id } = this.message;
     const kept = t(text ? "kept.part" : "kept.question");
-    const words = generation?.error_code ? errorText(generation.error_code, { seconds: 5 }) : t(`error.${state}`);
+    const words = errorText(generation?.error_code, { seconds: 5 }, `error.${state}`);
     const button = el("button", { type: "button", onclick: () => this.actions.regenerate(id) }, icon("again"), t("try_again"));
     return el("div", { className: "note", role: "alert" }, el("span", {}, `${words} ${kept}`), button);
   }
 
   actionRow() {
-    const { id, generation } = this.message;
+    const { id, generation, state } = this.message;
+    const hasTrouble = state === "failed" || state === "interrupted";
     const again = generation && generation.origin !== "model" ? t("answer_fresh") : t("answer_again");
     return el(
       "div",
       { className: "actions" },
       iconButton("copy", t("copy"), (event) => this.actions.copy(this.message.text, event.currentTarget)),
-      iconButton("again", again, () => this.actions.regenerate(id)),
+      hasTrouble ? null : iconButton("again", again, () => this.actions.regenerate(id)),
       this.variantRow(),
     );
   }
@@ -110,4 +111,10 @@ export class AnswerView {
     const count = el("span", { "aria-label": t("variants", { n: place + 1, total: variants.length }) }, `${place + 1}/${variants.length}`);
     return el("span", { className: "variants" }, step(-1, "left", t("variant.previous")), count, step(1, "right", t("variant.next")));
   }
+}
+
+/** `position` answers are ahead in the queue; unknown before the engine said so. */
+function queueWords(position) {
+  if (position === null || position === undefined) return t("waiting.model");
+  return position === 0 ? t("waiting.next") : t("waiting.queue", { count: position, n: position });
 }

@@ -16,9 +16,9 @@ export function t(key, values = {}) {
 
 export const has = (key) => key in texts;
 
-/** The text for an error code, or the general one. */
-export function errorText(code, values) {
-  return t(has(`error.${code}`) ? `error.${code}` : "error.general", values);
+/** The text for an error code, or `otherwise` for one that has none. */
+export function errorText(code, values, otherwise = "error.general") {
+  return t(has(`error.${code}`) ? `error.${code}` : otherwise, values);
 }
 
 const number = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });

@@ -32,6 +32,10 @@ addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI, sa
 NETWORK_NOISE = ("ERR_INTERNET_DISCONNECTED", "WebSocket connection to")
 
 
+# A busy machine is slow, not wrong.
+expect.set_options(timeout=20_000)
+
+
 @contextmanager
 def launched_browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
@@ -76,8 +80,8 @@ class Tab:
         self.page.get_by_role("button", name="Go on as a guest").click()
         self.wait_for_page()
 
-    def new_chat(self) -> None:
-        self.page.get_by_role("link", name="New chat").first.click()
+    def new_chat(self, name: str = "New chat") -> None:
+        self.page.get_by_role("link", name=name).first.click()
         expect(self.page.locator(".empty")).to_be_visible()
 
     def wait_for_page(self) -> None:

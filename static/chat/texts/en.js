@@ -44,6 +44,7 @@ export default {
   "hint.keys": "Press / to write, Ctrl K to search, Ctrl Shift O for a new chat.",
   "composer.wait": "An answer is being written. Stop it or wait; your text stays here.",
   "waiting.model": "Waiting for the model",
+  "waiting.next": "Next in the queue",
   "waiting.queue": "In the queue: {n} answers are ahead",
   "waiting.queue.one": "In the queue: one answer is ahead",
   "waiting.prefill": "Reading {done} of {total} tokens",

@@ -44,6 +44,7 @@ export default {
   "hint.keys": "按 / 开始输入，Ctrl K 搜索，Ctrl Shift O 新建对话。",
   "composer.wait": "正在回答中。可以停止或稍候，你的文字会保留在这里。",
   "waiting.model": "正在等待模型",
+  "waiting.next": "排队中：下一个就是你",
   "waiting.queue": "排队中：前面还有 {n} 个回答",
   "waiting.prefill": "正在阅读：{done} / {total} 个词元",
   "truth.model": "来自模型",
