@@ -1,4 +1,4 @@
-"""The brake on guessing: a bounded number of failed tries per address and name, and per address.
+"""The brake on guessing and on mass sign-up: bounded numbers per address and name, and per address.
 
 Counted in the database, so that it holds for every process. The pair of address and name is what is slowed down: a
 stranger's tries never lock the rightful user out at another address. Expired rows are removed as new ones come.
@@ -20,6 +20,8 @@ from chatsite.accounts.models import SignInFailures
 WINDOW = timedelta(minutes=15)
 MOST_PER_NAME = 5
 MOST_PER_ADDRESS = 50
+# An office behind one address starts in one morning; a script makes thousands.
+MOST_NEW_PER_ADDRESS = 60
 ANY_NAME = ""
 
 
@@ -45,18 +47,32 @@ def is_braked(address: str, name: str) -> bool:
 
 def count_failure(address: str, name: str) -> None:
     """Books one failed try."""
-    SignInFailures.objects.filter(window_start__lt=timezone.now() - WINDOW).delete()
     for one in (name, ANY_NAME):
-        row, is_new = SignInFailures.objects.get_or_create(
-            address=address, name_sha256=_digest(one), defaults={"count": 1}
-        )
-        if not is_new:
-            SignInFailures.objects.filter(pk=row.pk).update(count=F("count") + 1)
+        _book(address, one)
+
+
+def may_enter_anew(address: str, door: str) -> bool:
+    """False while too many new users came from this address through `door` (sign-up, guest)."""
+    return _count(address, door) < MOST_NEW_PER_ADDRESS
+
+
+def count_new(address: str, door: str) -> None:
+    """Books one new user; failed tries are not touched, so that a busy office can still sign in."""
+    _book(address, door)
 
 
 def forget_failures(address: str, name: str) -> None:
     """The right password was given: the name's count starts anew, the address's stays."""
     SignInFailures.objects.filter(address=address, name_sha256=_digest(name)).delete()
+
+
+def _book(address: str, name: str) -> None:
+    SignInFailures.objects.filter(window_start__lt=timezone.now() - WINDOW).delete()
+    row, is_new = SignInFailures.objects.get_or_create(
+        address=address, name_sha256=_digest(name), defaults={"count": 1}
+    )
+    if not is_new:
+        SignInFailures.objects.filter(pk=row.pk).update(count=F("count") + 1)
 
 
 def _count(address: str, name: str) -> int:

@@ -42,12 +42,12 @@ def sign_up(request: HttpRequest) -> HttpResponse:
     form = SignUpForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         address = brake.client_address(request)
-        if brake.is_braked(address, NEW_ACCOUNT):
+        if not brake.may_enter_anew(address, NEW_ACCOUNT):
             form.add_error(
                 None, _("Too many new accounts from your address. Wait a few minutes and try again.")
             )
             return _page(request, "accounts/signup.html", form, status=429)
-        brake.count_failure(address, NEW_ACCOUNT)
+        brake.count_new(address, NEW_ACCOUNT)
         login(request, form.save(), backend=BACKEND)
         return redirect(_target(request))
     return _page(request, "accounts/signup.html", form)
@@ -59,10 +59,10 @@ def guest(request: HttpRequest) -> HttpResponse:
         raise Http404
     if not request.user.is_authenticated:
         address = brake.client_address(request)
-        if brake.is_braked(address, GUEST):
+        if not brake.may_enter_anew(address, GUEST):
             notice = _("Too many guests from your address. Wait a few minutes and try again.")
             return _page(request, "accounts/signin.html", SignInForm(request), status=429, notice=notice)
-        brake.count_failure(address, GUEST)
+        brake.count_new(address, GUEST)
         enter_as_guest(request)
     return redirect(_target(request))
 

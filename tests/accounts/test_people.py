@@ -14,6 +14,7 @@ from chatsite.accounts import brake
 from chatsite.accounts.callers import is_welcome
 from chatsite.accounts.guests import remove_expired
 from chatsite.accounts.models import SignInFailures, Tenant, User
+from chatsite.accounts.views import GUEST
 from tests.accounts.conftest import PASSWORD
 
 MakeUser = Callable[..., User]
@@ -198,9 +199,10 @@ def test_entering_twice_makes_one_guest(client: Client, db: None) -> None:
 
 @pytest.mark.usefixtures("guests_allowed")
 def test_one_address_gets_a_bounded_number_of_guests(db: None) -> None:
-    for _ in range(brake.MOST_PER_NAME + 3):
-        Client().post("/guest")
-    assert User.objects.count() == brake.MOST_PER_NAME
+    for _ in range(brake.MOST_NEW_PER_ADDRESS - 1):
+        brake.count_new("127.0.0.1", GUEST)
+    answers = [Client().post("/guest").status_code for _ in range(3)]
+    assert answers == [302, 429, 429] and User.objects.count() == 1
 
 
 def test_guests_are_off_by_default(client: Client, db: None) -> None:
@@ -221,3 +223,11 @@ def test_signing_out_ends_the_session(client: Client, make_user: MakeUser) -> No
     assert client.get("/signout").status_code == 405
     assert client.post("/signout")["location"] == "/signin"
     assert not is_signed_in(client)
+
+
+def test_new_guests_do_not_keep_their_neighbours_from_signing_in(client: Client, make_user: MakeUser) -> None:
+    make_user("ann")
+    for _ in range(brake.MOST_NEW_PER_ADDRESS):
+        brake.count_new("127.0.0.1", GUEST)
+    client.post("/signin", {"username": "ann", "password": PASSWORD})
+    assert is_signed_in(client)
