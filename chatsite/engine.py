@@ -1,6 +1,6 @@
 """The way to the engine: one client per event loop, and what the engine says of itself.
 
-A gRPC channel belongs to the loop that made it; celery tasks run loops of their own, after the fork.
+A gRPC channel belongs to the loop that made it; a worker has its loop in `chatsite.loop`, made after the fork.
 Knows addresses and caching; what is asked of the engine is its callers' business.
 """
 

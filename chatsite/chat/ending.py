@@ -87,10 +87,12 @@ async def said(record: Record, ended_as: Outcome, standing: State, durations: Du
 
 async def stop(generation: UUID) -> None:
     """Ends an answer at once, wherever it is made and whatever it waits for; harmless after its end."""
-    if not await cancel_in_engine(generation):
-        await run_in_db(
-            generations.move, generation, State.STOPPED, finish_reason=FinishReason.CANCELLED.value
-        )
+    if await cancel_in_engine(generation):
+        return
+    if await run_in_db(
+        generations.move, generation, State.STOPPED, finish_reason=FinishReason.CANCELLED.value
+    ):
+        await cancel_in_engine(generation)  # it may have got there in between
 
 
 async def cancel_in_engine(generation: UUID) -> bool:

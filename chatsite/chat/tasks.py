@@ -1,8 +1,6 @@
-"""The chat's periodic work for celery. Each task has an event loop, and so an engine client, of its own."""
+"""The chat's periodic work for celery, as doors: each task calls one function on the worker's event loop."""
 
 from __future__ import annotations
-
-import asyncio
 
 from celery import shared_task
 
@@ -10,8 +8,8 @@ from chatsite.accounts.callers import caller_of_user
 from chatsite.chat import library
 from chatsite.chat.adoption import adopt_orphans, reap
 from chatsite.chat.running import Running
-from chatsite.engine import close_engine
 from chatsite.errors import NotFound
+from chatsite.loop import run
 
 # Within the worker's time limit; what is not finished then is handed over to the next run.
 ADOPTED_WITHIN_S = 200.0
@@ -26,35 +24,29 @@ BEAT_SCHEDULE = {
 @shared_task(name="chat.adopt_orphans")
 def adopt() -> int:
     """Finishes answers whose process died, and ends those past their deadline; how many it took over."""
-    return asyncio.run(_adopt())
+    return run(_adopt())
 
 
 @shared_task(name="chat.erase_temporary")
 def erase_temporary() -> int:
     """Erases temporary conversations that nobody came back to; how many."""
-    return asyncio.run(_erase())
+    return run(_erase())
 
 
 async def _adopt() -> int:
     into = Running()
-    try:
-        adopted = await adopt_orphans(into)
-        await reap()
-        await into.drain(ADOPTED_WITHIN_S)
-        return adopted
-    finally:
-        await close_engine()
+    adopted = await adopt_orphans(into)
+    await reap()
+    await into.drain(ADOPTED_WITHIN_S)
+    return adopted
 
 
 async def _erase() -> int:
     erased = 0
-    try:
-        for conversation in await library.forgotten_temporary(ERASE_BATCH):
-            try:
-                await library.erase(caller_of_user(conversation.owner), conversation.pk)
-                erased += 1
-            except NotFound:  # its owner was faster
-                continue
-        return erased
-    finally:
-        await close_engine()
+    for conversation in await library.forgotten_temporary(ERASE_BATCH):
+        try:
+            await library.erase(caller_of_user(conversation.owner), conversation.pk)
+            erased += 1
+        except NotFound:  # its owner was faster
+            continue
+    return erased

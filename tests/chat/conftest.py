@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
+from pytest_asyncio import is_async_test
 
 from chatsite.accounts.models import Tenant, User
 from chatsite.chat.running import running
@@ -22,16 +23,18 @@ from tests.chat.socket import Socket
 ORIGIN = "http://localhost:8000"
 
 
-@pytest.fixture(scope="package")
-def engine_process() -> Iterator[EngineProcess]:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One loop for the folder: gRPC stalls where an event comes for the closed loop of an earlier test."""
+    for item in items:
+        if "tests/chat/" in str(item.path) and is_async_test(item):
+            item.add_marker(pytest.mark.asyncio(loop_scope="package"), append=False)
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="package")
+async def engine_process() -> AsyncIterator[EngineProcess]:
     """One scripted engine for this folder; tests that kill it start their own."""
-    loop = asyncio.new_event_loop()
-    context = scripted_engine()
-    try:
-        yield loop.run_until_complete(context.__aenter__())
-    finally:
-        loop.run_until_complete(context.__aexit__(None, None, None))
-        loop.close()
+    async with scripted_engine() as engine:
+        yield engine
 
 
 @pytest.fixture
@@ -44,28 +47,32 @@ def config(monkeypatch: pytest.MonkeyPatch) -> Any:
     return change
 
 
-@pytest.fixture
-async def engine(
-    engine_process: EngineProcess, config: Any, transactional_db: None
-) -> AsyncIterator[EngineProcess]:
-    """The scripted engine behind `chatsite.engine`, and nothing left running afterwards."""
-    config(engine_address=engine_process.address, checkpoint_s=0.05, lease_s=0.5, cache_enabled=False)
-    yield engine_process
+@pytest_asyncio.fixture(loop_scope="package")
+async def clean(transactional_db: None) -> AsyncIterator[None]:
+    """Nothing is left running, and the next test connects anew."""
+    yield
     await running().drain(0)
     await close_engine()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="package")
+async def engine(engine_process: EngineProcess, config: Any, clean: None) -> EngineProcess:
+    """The scripted engine behind `chatsite.engine`."""
+    config(engine_address=engine_process.address, checkpoint_s=0.05, lease_s=0.5, cache_enabled=False)
+    return engine_process
+
+
+@pytest_asyncio.fixture(loop_scope="package")
 async def user(transactional_db: None) -> User:
     return await run_in_db(make_user, "ada")
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="package")
 async def other_user(transactional_db: None) -> User:
     return await run_in_db(make_user, "bob")
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="package")
 async def socket(engine: EngineProcess, user: User) -> AsyncIterator[Socket]:
     socket = await open_socket(user)
     yield socket

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+import pytest_asyncio
 from django.test import AsyncClient
 
 from chatsite.accounts.models import User
@@ -20,7 +21,7 @@ from tests.chat.socket import Socket
 KIND = "application/json"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="package")
 async def page(engine: Any, user: User) -> AsyncClient:
     """A browser of the user, as far as HTTP goes."""
     client = AsyncClient()
@@ -28,7 +29,7 @@ async def page(engine: Any, user: User) -> AsyncClient:
     return client
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="package")
 async def stranger(engine: Any, other_user: User) -> AsyncIterator[AsyncClient]:
     client = AsyncClient()
     await client.aforce_login(other_user)

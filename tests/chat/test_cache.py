@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+import pytest_asyncio
 
 from chatsite.accounts.models import User
 from chatsite.chat.models import Message
@@ -22,7 +23,7 @@ def make_rule() -> None:
     CacheRule.objects.create(name="everything", mode="exact")
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="package")
 async def caching(engine: Any, user: User, config: Any) -> AsyncIterator[Socket]:
     """A socket of a site with one rule: equal questions get equal answers."""
     config(cache_enabled=True, cache_budget_ms=5000)
@@ -76,7 +77,7 @@ async def test_a_slow_cache_is_a_miss(caching: Socket, monkeypatch: pytest.Monke
     async def slow(*_: Any) -> Any:
         await asyncio.Event().wait()
 
-    config(cache_budget_ms=20)
-    monkeypatch.setattr(service, "lookup", slow)
+    config(cache_enabled=True, cache_budget_ms=20)
+    monkeypatch.setattr(service, "in_database", slow)
     _, done = await caching.ask("Is anybody there?")
     assert (done["state"], done["origin"]) == ("complete", "model")

@@ -230,9 +230,7 @@ async def test_the_first_final_state_stands(socket: Socket) -> None:
     assert (await run_in_db(stored, done["generation"])).state == "complete"
 
 
-async def test_an_engine_that_is_away_ends_the_answer_as_failed(
-    user: User, config: Any, transactional_db: None
-) -> None:
+async def test_an_engine_that_is_away_ends_the_answer_as_failed(user: User, config: Any, clean: None) -> None:
     config(engine_address="unix:/nonexistent/engine.sock", engine_call_timeout_s=0.5, cache_enabled=False)
     socket = await open_socket(user)
     _, done = await socket.ask("anybody?")

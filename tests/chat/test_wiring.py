@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from django.conf import settings
 
 from chatsite import checks
 from chatsite.celery import app
+from chatsite.loop import run
 
 HEAVY = ("torch", "transformers", "tokenizers")
 
@@ -32,3 +35,11 @@ def test_every_periodic_task_exists_in_the_worker() -> None:
 def test_the_web_process_never_loads_a_model_library() -> None:
     code = f"import sys, chatsite.asgi, chatsite.serving; sys.exit(any(name in sys.modules for name in {HEAVY!r}))"
     assert subprocess.run([sys.executable, "-c", code], cwd=settings.BASE_DIR, check=False).returncode == 0
+
+
+def test_a_worker_runs_all_its_coroutines_on_one_loop() -> None:
+    async def loop() -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
+    with ThreadPoolExecutor(4) as threads:
+        assert len({threads.submit(lambda: run(loop())).result() for _ in range(8)}) == 1
