@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 reactor: Any = installed_reactor  # its type says nothing of the asyncio one that daphne installs
 
 BODY_WITHIN_S = 30.0  # a slow phone sends 2 MB in that time; a slow-body attack does not hold longer
+LINGER_S = 2.0  # what still comes after a refusal is read and dropped for so long
 STREAM_STALL_S = 60.0  # an HTTP client that reads nothing of its stream for so long is dropped
 HANDSHAKE_WITHIN_S = 5
 PING_EVERY_S = 15
@@ -103,8 +104,11 @@ class BoundedRequest(WebRequest):
             "HTTP/1.1 413 Content Too Large\r\nContent-Type: application/json\r\nConnection: close\r\n"
             f"Content-Length: {len(body)}\r\n\r\n"
         )
-        self.channel.transport.write(head.encode() + body)
-        self.channel.transport.loseConnection()
+        transport = self.channel.transport
+        transport.write(head.encode() + body)
+        # Closing with unread input makes the kernel reset the connection, and the answer would be lost with it.
+        transport.loseWriteConnection()
+        reactor.callLater(LINGER_S, transport.abortConnection)
 
     def _drop(self) -> None:
         if self.channel is not None:
