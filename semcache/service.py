@@ -14,6 +14,7 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from uuid import UUID
 
 from django.db import Error
 
@@ -91,6 +92,11 @@ async def remember(decision: Decision, question: Question, answer: Answer) -> in
 async def evict(entry_ids: Sequence[int]) -> int:
     """Delete entries; how many there were. Raises what the database raises: who asks for it must know."""
     return await in_database(store.delete, entry_ids)
+
+
+async def forget(generations: Sequence[UUID]) -> int:
+    """Delete the entries made from these answers, for erasure; how many there were. Raises like `evict`."""
+    return await in_database(store.delete_made_from, generations)
 
 
 def is_admissible(decision: Decision, question: Question, answer: Answer) -> bool:

@@ -60,6 +60,7 @@ ON CONFLICT (scope, prompt_sha256) DO UPDATE SET
  WHERE excluded.created_at > stored.created_at OR stored.created_at > statement_timestamp()
 RETURNING id"""
 DELETE = "DELETE FROM semcache_cacheentry WHERE id = ANY(%(ids)s)"
+DELETE_MADE_FROM = "DELETE FROM semcache_cacheentry WHERE generation = ANY(%(generations)s)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,12 @@ def insert(entry: NewEntry) -> int | None:
 def delete(ids: Sequence[int]) -> int:
     with connection.cursor() as cursor:
         cursor.execute(DELETE, {"ids": list(ids)})
+        return int(cursor.rowcount)
+
+
+def delete_made_from(generations: Sequence[UUID]) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(DELETE_MADE_FROM, {"generations": list(generations)})
         return int(cursor.rowcount)
 
 

@@ -31,8 +31,7 @@ from chatsite.chat.schemas import (
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
 from chatsite.errors import NotFound
-from chatsite.v1.pump import Pump
-from chatsite.v1.stream import HEADERS, KEEP_ALIVE_S
+from chatsite.sse import HEADERS, KEEP_ALIVE_S, Pump
 
 router = Router(tags=["chat"])
 

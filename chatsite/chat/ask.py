@@ -66,7 +66,7 @@ def _begin(caller: Caller, stored: Stored, *, is_refresh: bool) -> Asked:
 async def _answer(caller: Caller, stored: Stored, is_refresh: bool, live: LiveAnswer) -> None:
     if stored.parent is not None:
         # The answer above may be another process's: the database is the only place where both look.
-        while await run_in_db(_is_above_unfinished, stored):
+        while await run_in_db(_is_above_unfinished, stored):  # noqa: ASYNC110 - there is no event to wait for
             await asyncio.sleep(WAIT_STEP_S)
     turn = await run_in_db(prompt.turn_of, caller, stored, is_refresh=is_refresh)
     await answer(turn, live)

@@ -24,7 +24,6 @@ from chatsite.errors import InvalidRequest, NotFound
 from inference.errors import EngineError
 from inference.types import Owner
 from semcache import service
-from semcache.models import CacheEntry
 
 logger = logging.getLogger(__name__)
 
@@ -103,10 +102,11 @@ def figures(row: Generation) -> dict[str, Any]:
 
 async def erase(caller: Caller, conversation: UUID) -> None:
     """Removes a conversation from every store: rows, cached answers, kept KV. Raises NotFound."""
-    live, entries = await run_in_db(_erase_rows, caller.user_id, conversation)
-    for generation in live:
-        await cancel_in_engine(generation)
-    await service.evict(entries)
+    states = await run_in_db(_erase_rows, caller.user_id, conversation)
+    for generation, state in states.items():
+        if state in LIVE_STATES:
+            await cancel_in_engine(generation)
+    await service.forget(list(states))
     try:
         await engine().forget(Owner(caller.tenant, caller.owner, str(conversation)))
     except EngineError as error:
@@ -124,13 +124,12 @@ def _forgotten_temporary(limit: int) -> list[Conversation]:
     return list(old.select_related("owner")[:limit])
 
 
-def _erase_rows(user_id: int, conversation: UUID) -> tuple[list[UUID], list[int]]:
-    """Deletes the rows; returns what was live, and the cache entries made from its answers."""
+def _erase_rows(user_id: int, conversation: UUID) -> dict[UUID, str]:
+    """Deletes the rows; returns its generations with the state they were in."""
     row = owned(user_id, conversation)
     states = dict(Generation.objects.filter(message__conversation=row).values_list("pk", "state"))
-    entries = list(CacheEntry.objects.filter(generation__in=states).values_list("pk", flat=True))
     row.delete()
-    return [pk for pk, state in states.items() if state in LIVE_STATES], entries
+    return states
 
 
 def _cursor(row: Conversation) -> str:

@@ -14,13 +14,13 @@ from chatsite.chat.events import Accepted, Ended, Piece
 from chatsite.chat.reply import reply
 from chatsite.chat.turn import Caller, Turn
 from chatsite.json_body import read_json
+from chatsite.sse import HEADERS, Pump
 from chatsite.v1 import formats, schema
 from chatsite.v1.catalog import served_chat_model
 from chatsite.v1.endpoint import endpoint
 from chatsite.v1.errors import ApiError
 from chatsite.v1.formats import Completion
-from chatsite.v1.pump import Pump
-from chatsite.v1.stream import HEADERS, read_head, stream
+from chatsite.v1.stream import read_head, stream
 from chatsite.v1.turns import turn_of
 
 IGNORED_FIELDS = "X-Ignored-Fields"

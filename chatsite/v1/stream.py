@@ -11,24 +11,16 @@ from collections.abc import AsyncGenerator
 
 from chatsite.chat.events import Accepted, Ended, Piece
 from chatsite.errors import SiteError
+from chatsite.sse import KEEP_ALIVE_S, Pump
 from chatsite.v1 import formats
 from chatsite.v1.errors import ApiError, from_engine, from_site
 from chatsite.v1.formats import Completion
-from chatsite.v1.pump import Pump
 from inference.errors import EngineError
 
 logger = logging.getLogger(__name__)
 
 # Headers wait so long for a refusal and for the cache's word; then the client is better off with a start.
 HEAD_WAIT_S = 2.0
-KEEP_ALIVE_S = 10.0
-HEADERS = {
-    "Content-Type": "text/event-stream; charset=utf-8",
-    "Cache-Control": "no-cache, no-transform",
-    # Proxies and middlewares that collect small writes would turn the stream into one block at the end.
-    "Content-Encoding": "identity",
-    "X-Accel-Buffering": "no",
-}
 
 
 async def read_head(pump: Pump) -> Accepted | None:

@@ -5,8 +5,8 @@ import django.core.validators
 import django.db.models.deletion
 import django.utils.timezone
 import pgvector.django.vector
-from pgvector.django import VectorExtension
 from django.db import migrations, models
+from pgvector.django import VectorExtension
 
 
 class Migration(migrations.Migration):

@@ -1,6 +1,7 @@
-"""Reading an answer's events with patience: one task walks the flow, its reader may look away and come back.
+"""What every server-sent stream of answers shares: its headers, its keep-alive, and reading events with patience.
 
-Closing ends the flow at once, which cancels the generation of a `/v1` turn. Knows nothing of what events mean.
+One task walks the flow, its reader may look away and come back. Closing ends the flow at once, which cancels the
+generation of a `/v1` turn. Knows nothing of what events mean or how they are written.
 """
 
 from __future__ import annotations
@@ -11,6 +12,14 @@ from contextlib import aclosing, suppress
 
 from chatsite.chat.events import ReplyEvent
 
+KEEP_ALIVE_S = 10.0
+HEADERS = {
+    "Content-Type": "text/event-stream; charset=utf-8",
+    "Cache-Control": "no-cache, no-transform",
+    # Proxies and middlewares that collect small writes would turn the stream into one block at the end.
+    "Content-Encoding": "identity",
+    "X-Accel-Buffering": "no",
+}
 # A reader that falls behind stops the flow's reader here; the engine's event log keeps the rest.
 MAX_AHEAD = 64
 
