@@ -4,7 +4,7 @@ import { el, iconButton } from "./dom.js";
 import { errorText, t } from "./i18n.js";
 
 // Sending these again would only be refused again: the text goes back to be changed.
-const NEEDS_EDIT = new Set(["message_too_long", "context_length_exceeded", "invalid_request"]);
+const NEEDS_EDIT = new Set(["message_too_long", "context_length_exceeded", "invalid_request", "invalid_text"]);
 
 export class QuestionView {
   constructor(message, actions) {

@@ -5,12 +5,12 @@ Knows the page's marks (ids, roles, states), not the server's insides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Page, expect, sync_playwright
 
 from inference.testing.script import script_text
 from tests.plugins.browser import chromium
@@ -44,6 +44,15 @@ def launched_browser() -> Iterator[Browser]:
         browser.close()
 
 
+def until(condition: Callable[[], bool], page: Page) -> None:
+    """Returns when `condition` holds. Raises TimeoutError."""
+    for _ in range(200):
+        if condition():
+            return
+        page.wait_for_timeout(100)
+    raise TimeoutError("the condition never came true")
+
+
 class Tab:
     def __init__(self, page: Page, url: str) -> None:
         self.page = page
@@ -51,10 +60,18 @@ class Tab:
         self._faults: list[str] = []
         host = urlsplit(url).netloc
         page.add_init_script(WATCH)
-        page.on("dialog", lambda dialog: (self._faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("dialog", self._note_dialog)
         page.on("pageerror", lambda error: self._faults.append(f"exception: {error}"))
-        page.on("console", lambda message: message.type == "error" and self._faults.append(message.text))
+        page.on("console", self._note_console)
         page.on("request", lambda request: self._check_host(request.url, host))
+
+    def _note_dialog(self, dialog: Dialog) -> None:
+        self._faults.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _note_console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self._faults.append(message.text)
 
     def _check_host(self, url: str, host: str) -> None:
         parts = urlsplit(url)
@@ -80,8 +97,8 @@ class Tab:
         self.page.get_by_role("button", name="Go on as a guest").click()
         self.wait_for_page()
 
-    def new_chat(self, name: str = "New chat") -> None:
-        self.page.get_by_role("link", name=name).first.click()
+    def new_chat(self) -> None:
+        self.page.get_by_role("link", name="New chat").first.click()
         expect(self.page.locator(".empty")).to_be_visible()
 
     def wait_for_page(self) -> None:
@@ -128,4 +145,5 @@ class Tab:
 
     def stored_answer(self) -> dict[str, Any]:
         """The last stored answer."""
-        return [message for message in self.stored()["messages"] if message["role"] == "assistant"][-1]
+        answers: list[dict[str, Any]] = [m for m in self.stored()["messages"] if m["role"] == "assistant"]
+        return answers[-1]

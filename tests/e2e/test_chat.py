@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, WebSocketRoute, expect
 
-from tests.e2e.tab import Tab
+from tests.e2e.tab import Tab, until
 from tests.livesite import LiveSite
 
 pytestmark = pytest.mark.browser
@@ -22,7 +22,7 @@ def test_a_new_account_can_ask(site: LiveSite, context: BrowserContext) -> None:
     tab = Tab(context.new_page(), site.url)
     page = tab.page
     page.goto(f"{site.url}/signup")
-    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Username").fill("grace")
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_label("Password confirmation").fill(PASSWORD)
     page.get_by_role("button", name="Make an account").click()
@@ -31,7 +31,7 @@ def test_a_new_account_can_ask(site: LiveSite, context: BrowserContext) -> None:
     assert tab.answer_text == "You said: Hello there (2 words)"
     expect(page.locator("#conversations")).to_contain_text("Hello there")
     page.get_by_role("button", name="Sign out").click()
-    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Username").fill("grace")
     page.get_by_label("Password", exact=True).fill("wrong")
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("alert")).to_be_visible()
@@ -184,6 +184,7 @@ def test_a_killed_core_leaves_a_clear_end_and_a_retry_that_works(tab: Tab, site:
     stored = tab.stored_answer()
     assert stored["state"] in ("failed", "interrupted")
     assert tab.answer_text == stored["text"].rstrip() != ""
+    until(lambda: tab.page.request.get(f"{site.url}/health/ready").ok, tab.page)
     trouble.get_by_role("button", name="Try again").click()
     expect(tab.answer.locator(".variants")).to_contain_text("2/2")
     assert tab.answer_text == WORDS
@@ -198,10 +199,11 @@ def core_of(site: LiveSite) -> int:
     return int(pid)
 
 
-def test_a_cached_answer_is_marked_and_can_be_asked_fresh(tab: Tab) -> None:
+def test_a_cached_answer_is_marked_and_can_be_asked_fresh(tab: Tab, site: LiveSite) -> None:
     question = "What is the weather like on the first floor?"
     tab.ask(question)
     tab.wait_for_end()
+    until(lambda: site.sql("SELECT count(*) FROM semcache_cacheentry") != [(0,)], tab.page)
     tab.new_chat()
     tab.ask(question)
     tab.wait_for_end()

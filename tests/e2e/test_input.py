@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.e2e.people import let_in
 from tests.e2e.tab import Tab
 from tests.livesite import LiveSite
 
@@ -88,7 +89,7 @@ def test_enter_is_a_new_line_on_touch_screens(
     context = browser.new_context(
         has_touch=True, is_mobile=True, viewport={"width": 390, "height": 800}, locale="en-GB"
     )
-    context.add_cookies([{"name": "sessionid", "value": next(sessions), "url": site.url}])
+    let_in(context, site, next(sessions))
     tab = Tab(context.new_page(), site.url)
     page = tab.page
     tab.open()

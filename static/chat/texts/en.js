@@ -96,4 +96,10 @@ export default {
   "error.message_too_long": "The message is too long.",
   "error.context_length_exceeded": "This chat is too long for the model.",
   "error.invalid_request": "The message could not be read.",
+  "error.engine_restarted": "The model was restarted in the middle of the answer.",
+  "error.engine_stopped": "The model was stopped in the middle of the answer.",
+  "error.storage_unavailable": "The server can store and read nothing at the moment.",
+  "error.not_supported": "The model cannot do this.",
+  "error.invalid_text": "The message has a character that cannot be stored.",
+  "error.protocol_mismatch": "This page is older than the server; load it again.",
 };
