@@ -15,7 +15,7 @@ NEEDED = {
     "secret_key": ("SECRET_KEY", "sessions would end with this process; give it a long random text"),
     "database_url": (
         "DATABASE_URL",
-        "there is no database; `make run` starts one, or name yours: postgresql://...",
+        "there is no database; start `make run` with the same DATA_DIR, or name yours: postgresql://...",
     ),
     "redis_url": ("REDIS_URL", "there is no broker; `make run` starts one, or name yours: redis://..."),
 }

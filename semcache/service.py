@@ -165,8 +165,9 @@ async def _embedded(look: Look, embed: Embed) -> Reason | None:
     look.is_embedding = True
     try:
         look.vector = _checked(await embed([look.text]))
-    except Exception:  # whatever the caller's callable raises, the model can still answer
-        logger.warning("the embedder failed during a look-up", exc_info=True)
+    except Exception as error:  # whatever the caller's callable raises, the model can still answer
+        is_away = isinstance(error, OSError)
+        logger.warning("the embedder failed during a look-up: %s", error, exc_info=not is_away)
         embedder_breaker.failed()
         return Reason.EMBEDDER_FAILED
     finally:

@@ -7,6 +7,7 @@ accepted ends in exactly one `Ended`. Knows no transport; a task makes the answe
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import timedelta
@@ -30,8 +31,12 @@ from chatsite.db import run_in_db
 from chatsite.engine import engine, engine_info
 from chatsite.errors import ReplyRefused
 from chatsite.metrics import observe_refusal, observe_reply
-from inference.errors import EngineError
+from inference.errors import EngineError, ModelLoading
 from inference.types import FinishReason, GenerateRequest, Owner
+
+# A core is back in seconds, a large model in a minute; longer is an outage that people should be told of.
+LOADING_PATIENCE_S = 60.0
+LOADING_STEP_S = 0.5
 
 
 async def reply(turn: Turn) -> AsyncGenerator[ReplyEvent]:
@@ -82,7 +87,7 @@ async def _generate(turn: Turn, record: Record, looked: Looked | None) -> Outcom
     if not await run_in_db(generations.move, turn.generation, State.RUNNING, **columns):
         return outcome.STOPPED  # before it began
     try:
-        await engine().submit(_request(turn))
+        await _submit(turn)
     except EngineError as error:
         return outcome.of_refusal(error)
     _accept_api(turn, record.live, looked)
@@ -91,6 +96,19 @@ async def _generate(turn: Turn, record: Record, looked: Looked | None) -> Outcom
             return await relay(events, record)
     except EngineError as error:
         return outcome.of_loss(error)
+
+
+async def _submit(turn: Turn) -> None:
+    """Hands the question to the engine. A stored one waits while the core is started again; `/v1` callers come back."""
+    give_up_at = time.monotonic() + LOADING_PATIENCE_S
+    while True:
+        try:
+            await engine().submit(_request(turn))
+            return
+        except ModelLoading:
+            if turn.stored is None or time.monotonic() >= give_up_at:
+                raise
+        await asyncio.sleep(LOADING_STEP_S)
 
 
 async def _conclude(turn: Turn, record: Record, looked: Looked | None, ended_as: Outcome) -> None:

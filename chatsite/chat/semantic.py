@@ -18,6 +18,7 @@ from chatsite.chat.record import Record
 from chatsite.chat.turn import Turn
 from chatsite.engine import engine, engine_info
 from chatsite.metrics import observe_lookup
+from inference.errors import EngineError
 from inference.types import EngineInfo, Sampling, Segment
 from semcache import service
 from semcache.service import Answer, Decision, Hit, Question
@@ -112,4 +113,7 @@ def canonical(sampling: Sampling) -> str:
 
 
 async def _embed(texts: list[str]) -> list[Sequence[float]]:
-    return list((await engine().embed(texts)).vectors)
+    try:
+        return list((await engine().embed(texts)).vectors)
+    except EngineError as error:
+        raise ConnectionError(error.message) from error

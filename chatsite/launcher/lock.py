@@ -53,6 +53,21 @@ def hold_data_dir(data_dir: Path) -> Iterator[DataLock]:
         os.close(descriptor)
 
 
+def running_holder(data_dir: Path) -> Holder | None:
+    """Whose launcher runs in `data_dir` now; None when none does."""
+    try:
+        descriptor = os.open(data_dir / LOCK_NAME, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return None
+    except BlockingIOError:
+        return _read_holder(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _read_holder(descriptor: int) -> Holder | None:
     text = os.pread(descriptor, 4096, 0)
     try:

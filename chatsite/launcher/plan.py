@@ -85,7 +85,7 @@ def site_plan(config: LauncherConfig, place: Place) -> tuple[Plan, Credential]:
     """Everything that `make run` runs, and the first administrator's password."""
     servers, addresses = service_steps(config, place)
     password = kept_credential(place.data / "admin-password", num_bytes=12)
-    environ = child_environment(config, place, addresses)
+    environ = child_environment(config, place, addresses, os.environ)
     engine = () if config.engine_address else engine_steps(config, environ)
     command = partial(_python, environ, config.nice)
     making_admin = _python(
@@ -129,13 +129,15 @@ def engine_steps(config: LauncherConfig, environ: Mapping[str, str]) -> Plan:
     )
 
 
-def child_environment(config: LauncherConfig, place: Place, addresses: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the product's own processes: what was given, completed by what this launcher made."""
+def child_environment(
+    config: LauncherConfig, place: Place, addresses: Mapping[str, str], given: Mapping[str, str]
+) -> dict[str, str]:
+    """The environment of the product's own processes: `given`, completed by what this launcher made."""
     secret_key = config.secret_key or kept_credential(place.data / "secret-key").value
     salt_key = config.engine_salt_key or kept_credential(place.data / "engine-salt-key").value
     return {
         "CHAT_GUESTS": "on",
-        **os.environ,
+        **given,
         **addresses,
         "DATA_DIR": str(place.data),
         "PORT": str(config.port),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -77,14 +78,14 @@ def test_children_find_the_servers_that_were_started(place: Place) -> None:
 
 def test_given_secrets_win_over_generated_ones(place: Place) -> None:
     given = LauncherConfig(secret_key="given", engine_salt_key="salt")
-    environ = child_environment(given, place, {})
+    environ = child_environment(given, place, {}, os.environ)
     assert (environ["SECRET_KEY"], environ["ENGINE_SALT_KEY"]) == ("given", "salt")
-    generated = child_environment(LauncherConfig(), place, {})
+    generated = child_environment(LauncherConfig(), place, {}, os.environ)
     assert generated["SECRET_KEY"] == (place.data / "secret-key").read_text().strip()
 
 
 def test_guests_are_welcome_unless_told_otherwise(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CHAT_GUESTS", raising=False)
-    assert child_environment(LauncherConfig(), place, {})["CHAT_GUESTS"] == "on"
+    assert child_environment(LauncherConfig(), place, {}, os.environ)["CHAT_GUESTS"] == "on"
     monkeypatch.setenv("CHAT_GUESTS", "off")
-    assert child_environment(LauncherConfig(), place, {})["CHAT_GUESTS"] == "off"
+    assert child_environment(LauncherConfig(), place, {}, os.environ)["CHAT_GUESTS"] == "off"

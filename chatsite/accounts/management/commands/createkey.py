@@ -28,6 +28,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        self.check(tags=["serving"], include_deployment_checks=True)
         days = options["days"]
         if days is not None and not 1 <= days <= 36_500:
             raise CommandError("--days must be between 1 and 36500")
