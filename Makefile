@@ -24,7 +24,7 @@ models: $(PRODUCT)
 	@$(PY) -m inference.models.prepare
 
 test: $(TOOLS) chromium models
-	@$(PY) -m pytest
+	@$(PY) -m pytest --durations=15
 
 check: lint
 	@$(PY) -m pytest -m "not slow and not browser and not model"
