@@ -112,7 +112,9 @@ class Tab:
                 self.close_codes.append(closed.code)
             except (ConnectionError, Refused):
                 pass  # nobody there yet
-            self._wire = None
+            lost, self._wire = self._wire, None
+            if lost is not None:
+                lost.vanish()
             self._changed.set()
             await asyncio.sleep(0.05)
 

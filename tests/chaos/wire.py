@@ -60,16 +60,18 @@ class Wire:
             *(f"{name}: {value}" for name, value in headers.items()), "", "",
         ]  # fmt: skip
         writer.write("\r\n".join(lines).encode())
+        wire = cls(reader, writer)
         try:
             head = await reader.readuntil(b"\r\n\r\n")
+            if (status := int(head.split(b" ", 2)[1])) != 101:
+                raise Refused(status)
         except asyncio.IncompleteReadError:
-            writer.close()
+            wire.vanish()
             raise ConnectionResetError("the handshake was cut off") from None
-        status = int(head.split(b" ", 2)[1])
-        if status != 101:
-            writer.close()
-            raise Refused(status)
-        return cls(reader, writer)
+        except BaseException:  # a tab may be closed in mid-handshake
+            wire.vanish()
+            raise
+        return wire
 
     async def send(self, text: str) -> None:
         await self._frame(TEXT, text.encode())

@@ -10,8 +10,6 @@ import httpx2
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
-# The socket's rows of the access matrix run in this process, as the chat's own tests do.
-from tests.chat.conftest import config, engine, engine_process, other_user, user  # noqa: F401
 from tests.livesite import LiveSite, live_site
 
 PASSWORD = "correct horse battery"
