@@ -1,11 +1,34 @@
-"""What every test shares: how property tests choose their examples."""
+"""What every test shares: how property tests choose their examples, and in which order folders are run."""
 
 from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("local", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests of a folder stay together, so that its site or engine starts once; their order within stays random.
+
+    Tests in a transaction still come before those that empty the tables, as pytest-django has put them.
+    """
+    first_seen: dict[tuple[int, str], int] = {}
+    groups = {item: (_empties_tables(item), str(item.path.parent)) for item in items}
+    for place, item in enumerate(items):
+        first_seen.setdefault(groups[item], place)
+    items.sort(key=lambda item: (groups[item][0], first_seen[groups[item]]))
+
+
+def _empties_tables(item: pytest.Item) -> int:
+    """0: rolled back. 1: empties them. 2: leaves this process's database alone."""
+    fixtures = getattr(item, "fixturenames", ())
+    marker = item.get_closest_marker("django_db")
+    if "transactional_db" in fixtures or (marker and marker.kwargs.get("transaction")):
+        return 1
+    return 0 if marker or "db" in fixtures else 2
