@@ -28,7 +28,9 @@ class SignInForm(AuthenticationForm):
         except ValidationError:
             brake.count_failure(address, name)
             raise
-        brake.forget_failures(address, name)
+        # A form without a name or a password passes here unchecked; only the right password clears the count.
+        if self.user_cache is not None:
+            brake.forget_failures(address, name)
         return cleaned
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.contrib.auth import login, logout
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
@@ -26,11 +26,11 @@ GUEST, NEW_ACCOUNT = "\x00guest", "\x00signup"
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
     if request.user.is_authenticated and request.method != "POST":
-        return redirect(_target(request))
+        return _go_on(request)
     form = SignInForm(request, data=request.POST or None)
     if request.method == "POST" and form.is_valid():
         login(request, form.get_user())
-        return redirect(_target(request))
+        return _go_on(request)
     return _page(request, "accounts/signin.html", form)
 
 
@@ -49,7 +49,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
             return _page(request, "accounts/signup.html", form, status=429)
         brake.count_new(address, NEW_ACCOUNT)
         login(request, form.save(), backend=BACKEND)
-        return redirect(_target(request))
+        return _go_on(request)
     return _page(request, "accounts/signup.html", form)
 
 
@@ -64,7 +64,7 @@ def guest(request: HttpRequest) -> HttpResponse:
             return _page(request, "accounts/signin.html", SignInForm(request), status=429, notice=notice)
         brake.count_new(address, GUEST)
         enter_as_guest(request)
-    return redirect(_target(request))
+    return _go_on(request)
 
 
 @require_POST
@@ -84,6 +84,11 @@ def _page(
         "notice": notice,
     }
     return render(request, template, context, status=status)
+
+
+def _go_on(request: HttpRequest) -> HttpResponse:
+    # Not `redirect()`, which takes a word such as "signup" for the name of a view and fails for other words.
+    return HttpResponseRedirect(_target(request))
 
 
 def _target(request: HttpRequest) -> str:

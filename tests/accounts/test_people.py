@@ -55,6 +55,28 @@ def test_a_foreign_next_is_not_followed(client: Client, make_user: MakeUser, tar
     assert response["location"] == "/"
 
 
+@pytest.mark.parametrize("target", ["nowhere", "signup", "c"])
+def test_a_next_without_a_slash_is_a_path_and_no_view(
+    client: Client, make_user: MakeUser, target: str
+) -> None:
+    make_user("ann")
+    response = client.post("/signin", {"username": "ann", "password": PASSWORD, "next": target})
+    assert (response.status_code, response["location"]) == (302, target)
+
+
+@pytest.mark.parametrize(
+    "unchecked", [{"username": "ann", "password": ""}, {"username": "", "password": "x"}]
+)
+def test_a_form_that_checks_no_password_clears_no_count(
+    client: Client, make_user: MakeUser, unchecked: dict[str, str]
+) -> None:
+    make_user("ann")
+    client.post("/signin", {"username": "ann", "password": "wrong"})
+    before = sorted(SignInFailures.objects.values_list("name_sha256", "count"))
+    client.post("/signin", unchecked)
+    assert sorted(SignInFailures.objects.values_list("name_sha256", "count")) == before
+
+
 def test_unknown_names_and_wrong_passwords_look_the_same(client: Client, make_user: MakeUser) -> None:
     make_user("ann")
     known = client.post("/signin", {"username": "ann", "password": "wrong"})
