@@ -37,6 +37,12 @@ def test_harmless_differences_vanish(one, other):
     assert canonical(one) == canonical(other)
 
 
+@pytest.mark.parametrize("text", ["```" + " " * 200_000 + "x", "a" + "\u0301\u0327" * 100_000])
+def test_the_longest_question_of_the_worst_kind_is_no_work(text):
+    """Time with the square of the length would hold everybody's answers for minutes; then this never ends."""
+    assert canonical(text) == text
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
