@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from django.contrib.auth import get_user
 from django.http import HttpRequest
 from ninja.utils import check_csrf
 
@@ -36,7 +37,8 @@ class SessionOrKey:
         header = request.headers.get("Authorization")
         if header is not None:
             return await self._by_key(header)
-        user = await request.auser()
+        # Not `request.auser()`: its connection would stay with the request, for as long as an answer is streamed.
+        user = await run_in_db(get_user, request)
         if not isinstance(user, User) or not is_welcome(user):
             return None
         if check_csrf(request) is not None:

@@ -155,6 +155,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             case frames.Stop(generation):
                 await stop((await run_in_db(load, self.caller.user_id, generation)).pk)
             case frames.Attach(generation):
+                await self._check_session()
                 await self._followers.attach(generation)
             case frames.Detach(generation):
                 self._followers.detach(generation)
@@ -179,7 +180,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
         )
 
     async def _send_question(self, frame: frames.Send) -> None:
-        await self._check_session()
         question = Question(
             frame.client_message_id,
             frame.text,
@@ -195,6 +195,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
     ) -> None:
         """Acknowledges, follows, and lets other tabs know. A socket that closes meanwhile leaves no half question."""
         async with self._sending:
+            await self._check_session()  # in the lock: outside it a later frame could overtake
             asked = await completed(asking())
         stored = asked.stored
         await self._say(accepted_frame(client_message_id, stored))
@@ -206,6 +207,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def _watch(self, conversation: UUID | None) -> None:
         if conversation is not None:
+            await self._check_session()
             await run_in_db(_check_owner, self.caller.user_id, conversation)
         if self._watched is not None:
             board.unwatch(self._watched, self)

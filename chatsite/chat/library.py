@@ -6,7 +6,7 @@ Synchronous unless marked; callers go through `run_in_db`. Knows rows, no HTTP.
 from __future__ import annotations
 
 import logging
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 
 from chatsite.chat.ending import cancel_in_engine
 from chatsite.chat.following import ended_of
-from chatsite.chat.models import LIVE_STATES, Conversation, Generation, Message
+from chatsite.chat.models import LIVE_STATES, Conversation, Generation, Message, Role
 from chatsite.chat.texts import checked
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
@@ -67,8 +67,8 @@ def change(user_id: int, conversation: UUID, changes: dict[str, Any]) -> Convers
     row = owned(user_id, conversation)
     leaf = changes.pop("active_leaf", None)
     if leaf is not None:
-        if not row.messages.filter(pk=leaf).exists():
-            raise InvalidRequest("active_leaf is no message of this conversation.")
+        if not row.messages.filter(pk=leaf, role=Role.ASSISTANT).exists():
+            raise InvalidRequest("active_leaf is no answer of this conversation.")
         row.active_leaf_id = leaf
         row.save(update_fields=["active_leaf"])
     for name, value in changes.items():
@@ -139,8 +139,10 @@ def _cursor(row: Conversation) -> str:
 def _after(rows: QuerySet[Conversation], cursor: str) -> QuerySet[Conversation]:
     try:
         pinned, updated_at, pk = cursor.split("_")
-        is_pinned, moment, last = pinned == "1", datetime.fromisoformat(updated_at), UUID(pk)
-    except ValueError:
+        # In UTC, because an offset may have fractions that PostgreSQL does not read.
+        moment = datetime.fromisoformat(updated_at).astimezone(UTC)
+        is_pinned, last = pinned == "1", UUID(pk)
+    except (ValueError, OverflowError):
         raise InvalidRequest("cursor is not one that this list gave.") from None
     older = Q(updated_at__lt=moment) | Q(updated_at=moment, id__lt=last)
     same_kind = Q(is_pinned=is_pinned) & older

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth import get_user
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import get_language
@@ -27,7 +28,7 @@ TRUSTED_TYPES = {"require-trusted-types-for": ["'script'"], "trusted-types": ["'
 @require_safe
 async def chat(request: HttpRequest, conversation: UUID | None = None) -> HttpResponse:
     """The page with a new or a stored conversation; people who are not signed in go to the door."""
-    user = await request.auser()
+    user = await run_in_db(get_user, request)
     if not isinstance(user, User) or not is_welcome(user):
         return redirect("signin")
     if conversation is not None and not await run_in_db(_owns, user.pk, conversation):

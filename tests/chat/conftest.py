@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
+from django.db import connections
 from pytest_asyncio import is_async_test
 
 from chatsite.accounts.models import Tenant, User
@@ -53,6 +55,8 @@ async def clean(transactional_db: None) -> AsyncIterator[None]:
     yield
     await running().drain(0)
     await close_engine()
+    # What signed a test's browser in left its connection on a thread that would outlive the test database.
+    await sync_to_async(connections.close_all)()
 
 
 @pytest_asyncio.fixture(loop_scope="package")

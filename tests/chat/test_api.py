@@ -9,6 +9,8 @@ from uuid import UUID, uuid4
 
 import pytest
 import pytest_asyncio
+from asgiref.sync import sync_to_async
+from django.db import connection
 from django.test import AsyncClient
 
 from chatsite.accounts.models import User
@@ -218,3 +220,26 @@ async def test_forgotten_temporary_chats_are_erased(engine: Any, user: User) -> 
     assert await _erase() == 1
     left = await run_in_db(list, Conversation.objects.values_list("pk", flat=True))
     assert left == [UUID(new["conversation"])]
+
+
+@pytest.mark.parametrize("url", ["/", "/api/conversations"])
+async def test_a_request_gives_its_connection_back_before_it_answers(page: AsyncClient, url: str) -> None:
+    """A connection that stays with its request is missing for as long as an answer is streamed."""
+    await sync_to_async(lambda: connection.close())()
+    assert (await page.get(url)).status_code == 200
+    assert await sync_to_async(lambda: connection.connection is None)()
+
+
+@pytest.mark.parametrize(
+    "moment", ["2024-01-01T00:00:00+01:00:00.000001", "0001-01-01T00:00:00+23:59", "2024-01-01T00:00:00"]
+)
+async def test_an_odd_cursor_is_no_error_of_the_server(page: AsyncClient, moment: str) -> None:
+    answer = await page.get("/api/conversations", {"cursor": f"0_{moment}_{uuid4()}"})
+    assert answer.status_code in (200, 400)
+
+
+async def test_a_question_is_no_leaf(page: AsyncClient, socket: Socket) -> None:
+    accepted, _ = await socket.ask("hello")
+    url = f"/api/conversations/{accepted['conversation']}"
+    answer = await page.patch(url, json.dumps({"active_leaf": accepted["user_message"]}), content_type=KIND)
+    assert answer.status_code == 400

@@ -8,9 +8,11 @@ from uuid import uuid4
 
 import msgspec
 import pytest
+from django.contrib.sessions.models import Session
 
 from chatsite.accounts.models import User
 from chatsite.chat import frames
+from chatsite.chat.limits import CLOSE_SIGNED_OUT
 from chatsite.chat.models import Conversation, Generation, Message
 from chatsite.db import run_in_db
 from tests.chat.conftest import open_socket
@@ -134,3 +136,15 @@ async def test_strangers_leave_no_rows(engine: Any, user: User, other_user: User
     assert await run_in_db(counts) == before
     await owner.close()
     await stranger.close()
+
+
+@pytest.mark.parametrize("kind", ["send", "regenerate", "attach", "watch"])
+async def test_a_socket_whose_session_ended_gets_nothing_any_more(
+    engine: Any, user: User, other_user: User, kind: str
+) -> None:
+    owner = await open_socket(user)
+    fields = await filled(kind, owner)
+    await run_in_db(Session.objects.all().delete)
+    await owner.say(kind, **fields)
+    assert await owner.closed() == CLOSE_SIGNED_OUT
+    await owner.close()
