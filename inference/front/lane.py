@@ -9,11 +9,12 @@ import asyncio
 from typing import Any, TypeVar
 
 from inference.core.messages import Embedded, EmbedTexts, StepPack, Verified, VerifyPairs
-from inference.errors import EngineError, EngineUnavailable, InvalidRequest, QueueFull
+from inference.errors import EngineError, EngineUnavailable, InvalidRequest, ModelLoading, QueueFull
 from inference.front.core_process import CoreProcess
 
 # When full, further texts are refused: a text takes some milliseconds, so this is a wait of many seconds.
 MAX_WAITING_TEXTS = 4096
+RESTART_RETRY_S = 2.0
 
 Answer = TypeVar("Answer", Embedded, Verified)
 
@@ -23,7 +24,7 @@ class Lane:
         self._core = core
         self._embedding: dict[str, asyncio.Future[Embedded]] = {}
         self._verifying: dict[str, asyncio.Future[Verified]] = {}
-        self._num_texts: dict[str, int] = {}
+        self._num_texts: dict[str, int] = {}  # in the core, also those that nobody waits for any more
         self._num_asked = 0
 
     @property
@@ -42,17 +43,22 @@ class Lane:
 
     def on_step(self, step: StepPack) -> None:
         for embedded in step.embedded:
+            self._num_texts.pop(embedded.id, None)
             _resolve(self._embedding.get(embedded.id), embedded)
         for verified in step.verified:
+            self._num_texts.pop(verified.id, None)
             _resolve(self._verifying.get(verified.id), verified)
 
     def fail_all(self, message: str) -> None:
+        self._num_texts.clear()
         futures: list[asyncio.Future[Any]] = [*self._embedding.values(), *self._verifying.values()]
         for future in futures:
             if not future.done():
                 future.set_exception(EngineUnavailable(message))
 
     def _next_id(self, num_texts: int) -> str:
+        if not self._core.is_ready:  # lost while the texts were encoded: nobody would ever answer
+            raise ModelLoading("the core is starting", retry_after_s=RESTART_RETRY_S)
         if sum(self._num_texts.values()) + num_texts > MAX_WAITING_TEXTS:
             raise QueueFull(f"more than {MAX_WAITING_TEXTS} texts would wait", retry_after_s=1.0)
         self._num_asked += 1
@@ -67,7 +73,6 @@ class Lane:
             return await future
         finally:
             del waiting[lane_id]
-            del self._num_texts[lane_id]
 
 
 def _resolve(future: asyncio.Future[Answer] | None, answer: Answer) -> None:
