@@ -16,7 +16,7 @@ from inference.config import EngineConfig
 from inference.core.messages import Cancel, CoreReady, FinishedOut, Forget, StepPack
 from inference.errors import ModelLoading
 from inference.front.archive import Archive
-from inference.front.background import Background
+from inference.front.background import PROBE_PREFIX, Background
 from inference.front.core_process import CoreCommand, CoreProcess
 from inference.front.counters import Counters
 from inference.front.generation import (
@@ -32,17 +32,16 @@ from inference.front.generation import (
 )
 from inference.front.identity import describe
 from inference.front.intake import Intake, Parts
-from inference.front.lane import Lane
+from inference.front.lane import RESTART_RETRY_S, Lane
 from inference.front.model import ServedModel
 from inference.front.ownership import OwnerKeys
 from inference.front.readiness import Readiness
 from inference.front.spawner import Spawner
-from inference.types import EngineInfo, EngineStats, GenerateRequest, Owner, Segment, Submitted
+from inference.types import EngineInfo, EngineStats, FinishReason, GenerateRequest, Owner, Segment, Submitted
 
 logger = logging.getLogger(__name__)
 
 TICK_S = 0.05
-RESTART_RETRY_S = 2.0
 
 
 class Engine:
@@ -172,6 +171,8 @@ class Engine:
         self._probe()
 
     def on_step(self, step: StepPack) -> None:
+        if step.stats.embedded_texts > self.counters.core.embedded_texts:
+            self.readiness.on_progress()
         self.counters.core = step.stats
         for generation_id, position in step.positions:
             if generation := self.archive.find(generation_id):
@@ -217,6 +218,8 @@ class Engine:
 
     def _on_finished(self, out: FinishedOut) -> None:
         self._background.on_finished(out.id)
+        if out.id.startswith(PROBE_PREFIX) and out.reason == FinishReason.FAILED:
+            self.readiness.on_loading(f"the probe failed: {out.error}")
         generation = self.archive.find(out.id)
         if generation is None or not generation.is_live:
             return

@@ -28,6 +28,10 @@ class Readiness:
         self._waiting_since = None
         self.first_token.set()
 
+    def on_progress(self) -> None:
+        """Other work got on: what waits is being worked on, but that says nothing about tokens."""
+        self._waiting_since = None
+
     def on_work(self, has_work: bool) -> None:
         """Called often: how long work waits without a token counts from here."""
         if not has_work:
@@ -36,6 +40,7 @@ class Readiness:
             self._waiting_since = self._clock()
 
     def on_loading(self, text: str) -> None:
+        """Not ready, for this reason, until the next token."""
         self._token_at, self._reason = None, text
 
     def on_probe(self) -> None:
