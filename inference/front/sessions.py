@@ -53,7 +53,11 @@ class ClientSession:
                 generation_id, "queue_full", f"one client follows at most {MAX_ATTACHED} generations"
             )
         else:
-            self._cursors[generation_id] = min(after, self._cursors.get(generation_id, after))
+            cursor = min(after, self._cursors.get(generation_id, after))
+            if generation.log.is_done and cursor >= generation.log.last_seq:
+                self._refuse(generation_id, GenerationUnknown.code, f"it ended before event {cursor + 1}")
+                return
+            self._cursors[generation_id] = cursor
             generation.follow(self)
             self.notice(generation_id)
 
@@ -98,8 +102,11 @@ class ClientSession:
 
     def _events_of(self, generation_id: str, max_bytes: int) -> list[pb.Event]:
         generation = self._find(generation_id)
-        if generation is None or generation_id not in self._cursors:
+        if generation_id not in self._cursors:
             return []
+        if generation is None:  # a reader so slow that the log went before it was sent
+            self.detach(generation_id)
+            return [_refusal(generation_id, GenerationUnknown.code, "its log is no longer kept")]
         fresh = generation.log.after(self._cursors[generation_id], max_bytes)
         if not fresh:
             return self._progress_of(generation)
@@ -118,6 +125,9 @@ class ClientSession:
         return [progress]
 
     def _refuse(self, generation_id: str, code: str, message: str) -> None:
-        failed = pb.AttachFailed(code=code, message=message)
-        self._failed.append(pb.Event(generation_id=generation_id, attach_failed=failed))
+        self._failed.append(_refusal(generation_id, code, message))
         self._wake.set()
+
+
+def _refusal(generation_id: str, code: str, message: str) -> pb.Event:
+    return pb.Event(generation_id=generation_id, attach_failed=pb.AttachFailed(code=code, message=message))

@@ -94,6 +94,37 @@ async def test_an_unknown_generation_is_refused_by_an_event() -> None:
     assert (event.generation_id, event.attach_failed.code) == ("nobody", "generation_unknown")
 
 
+async def test_a_reader_that_outlived_the_log_hears_that_it_is_gone() -> None:
+    archive = Archive(ttl_s=-1, clock=now)
+    session = ClientSession(archive.find)
+    one = make(archive, "a")
+    session.obey(attach("a"))
+    say(one, "x")
+    one.finish(FinishedOut("a", "stop"))
+    archive.settle(one)
+    archive.sweep()
+    (event,) = (await next_pack(session)).events
+    assert (event.generation_id, event.attach_failed.code) == ("a", "generation_unknown")
+    session.notice("a")
+    session.end()
+    assert await session.next_pack() is None
+
+
+async def test_who_asks_for_events_behind_the_last_one_does_not_wait_for_ever() -> None:
+    archive = Archive(ttl_s=60, clock=now)
+    session = ClientSession(archive.find)
+    one = make(archive, "a")
+    say(one, "x")
+    one.finish(FinishedOut("a", "stop"))
+    session.obey(attach("a", after=one.log.last_seq))
+    (event,) = (await next_pack(session)).events
+    assert event.attach_failed.code == "generation_unknown"
+    assert one.followers == set()
+    session.obey(attach("a", after=0))
+    session.obey(attach("a", after=one.log.last_seq))
+    assert [event.seq for event in (await next_pack(session)).events] == [1, 2]
+
+
 def test_a_closed_session_follows_nothing() -> None:
     archive = Archive(ttl_s=60, clock=now)
     session = ClientSession(archive.find)
