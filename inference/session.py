@@ -97,7 +97,7 @@ class SharedSession:
         self._deadline_s = deadline_s
         self._patience_s = patience_s
         self._followers: dict[str, set[Attachment]] = {}
-        self._commands: asyncio.Queue[pb.SessionCommand] | None = None
+        self._commands: asyncio.Queue[pb.SessionCommand | None] | None = None  # None in it: the stream ended
         self._task: asyncio.Task[None] | None = None
         self.num_opened = 0
 
@@ -160,10 +160,10 @@ class SharedSession:
 
     async def _stream(self) -> bool:
         """Serves one stream until it ends. True when the front said anything on it."""
-        self._commands = asyncio.Queue()
+        commands = self._commands = asyncio.Queue()
         for generation_id, followers in self._followers.items():
             self._send_attach(generation_id, min(follower.received_seq for follower in followers))
-        call = self._open_stream(self._requests(self._commands), self._deadline_s)
+        call = self._open_stream(self._requests(commands), self._deadline_s)
         self.num_opened += 1
         has_spoken = False
         try:
@@ -177,13 +177,18 @@ class SharedSession:
             raise
         finally:
             self._commands = None
+            commands.put_nowait(
+                None
+            )  # gRPC's task that reads the requests outlives a call that ended by itself
             call.cancel()
         return has_spoken
 
     @staticmethod
-    async def _requests(commands: asyncio.Queue[pb.SessionCommand]) -> AsyncIterator[pb.SessionCommand]:
-        while True:
-            yield await commands.get()
+    async def _requests(
+        commands: asyncio.Queue[pb.SessionCommand | None],
+    ) -> AsyncIterator[pb.SessionCommand]:
+        while (command := await commands.get()) is not None:
+            yield command
 
     def _dispatch(self, event: pb.Event) -> None:
         followers = self._followers.get(event.generation_id, set())

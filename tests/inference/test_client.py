@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from dataclasses import fields
 
 import grpc
@@ -14,7 +16,7 @@ from inference.client import EngineClient
 from inference.proto import convert
 from inference.proto import engine_pb2 as pb
 from inference.proto.status import from_status, to_status
-from inference.session import MAX_QUEUED_EVENTS, Attachment
+from inference.session import MAX_QUEUED_EVENTS, Attachment, SharedSession
 from inference.types import EngineInfo, EngineStats, GenerateRequest, Owner, Sampling, Segment
 
 HEAVY = ("torch", "transformers", "tokenizers", "numpy", "jinja2", "django", "channels", "celery")
@@ -121,6 +123,40 @@ async def test_events_seen_before_are_dropped_and_progress_gives_way() -> None:
     attachment.offer(pb.Event(seq=5, delta=pb.Delta(text="x")))
     assert not attachment.is_overflowed
     assert attachment.received_seq == 5
+
+
+class EndedCall:
+    """A stream that the front ended: cancelling it does nothing any more, as with gRPC's own."""
+
+    def __aiter__(self) -> EndedCall:
+        return self
+
+    async def __anext__(self) -> pb.EventPack:
+        raise StopAsyncIteration
+
+    def cancel(self) -> bool:
+        return False
+
+
+async def test_a_stream_that_ended_by_itself_leaves_no_reader_of_its_requests() -> None:
+    readers: list[asyncio.Task[list[pb.SessionCommand]]] = []
+
+    async def read(requests: AsyncIterator[pb.SessionCommand]) -> list[pb.SessionCommand]:
+        return [command async for command in requests]
+
+    def open_stream(requests: AsyncIterator[pb.SessionCommand], deadline_s: float) -> EndedCall:
+        readers.append(asyncio.create_task(read(requests)))
+        return EndedCall()
+
+    session = SharedSession(open_stream, patience_s=0)  # type: ignore[arg-type]
+    attachment = session.follow("id", 7)
+    with pytest.raises(errors.EngineUnavailable):
+        await attachment.next()
+    session.leave(attachment)
+    async with asyncio.timeout(5):
+        heard = await asyncio.gather(*readers)
+    assert [command.attach.after for command in heard[0]] == [7]
+    await session.close()
 
 
 def failed_call(
