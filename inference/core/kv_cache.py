@@ -129,7 +129,7 @@ class KvCache:
 
         Stale NaN would reach the next owner: a masked position still multiplies 0 x NaN.
         """
-        first_own = (sequence.reused_head + sequence.reused_prefix) // self.block_tokens
+        first_own = sequence.num_borrowed // self.block_tokens
         for block in self._give_up(sequence, now)[first_own:]:
             if self.pool.references(block):
                 continue
@@ -192,7 +192,7 @@ class KvCache:
 
     def _account(self, sequence: Sequence, match: _Match) -> None:
         is_first_time = sequence.prompt_done == 0
-        sequence.num_computed = match.num_tokens
+        sequence.num_computed = sequence.num_borrowed = match.num_tokens
         sequence.num_published = sum(1 for block in match.blocks if block in self.prefix)
         if is_first_time:
             sequence.reused_head = match.head_tokens

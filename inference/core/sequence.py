@@ -42,6 +42,7 @@ class Sequence:
         "error",
         "finish_reason",
         "is_forgotten",
+        "num_borrowed",
         "num_computed",
         "num_prompt",
         "num_published",
@@ -62,6 +63,7 @@ class Sequence:
         self.token_ids = list(admit.prompt_ids)
         self.num_prompt = len(admit.prompt_ids)
         self.num_computed = 0  # tokens whose KV is written
+        self.num_borrowed = 0  # of those, the ones that were reused when it last got its blocks
         self.blocks: list[int] = []
         self.num_published = 0  # leading blocks that the prefix cache knows
         self.is_forgotten = False

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from inference.core.kv_cache import BlockActions, KvCache
 from inference.core.messages import EmbedTexts, SamplingSpec, VerifyPairs
+from inference.core.prefix import PrefixCache
+from inference.core.sequence import Sequence
 from inference.models.attention import AttentionNotUsable
 from tests.inference.core.driver import admit
-from tests.inference.core.fakes import expected, make_fake_core
+from tests.inference.core.fakes import BLOCK_TOKENS, expected, make_fake_core
 
 
 @pytest.mark.parametrize("fault", ["failing", "broken"])
@@ -56,6 +59,31 @@ def test_numbers_of_a_poisoned_sequence_never_reach_the_next_owner_of_its_blocks
     for rows in (*runner.tensors.keys, *runner.tensors.values):
         rows[2 * 2 :] = 0  # blocks that the poison never held
     assert driver.generate(admit(prompt)) == healthy
+
+
+def test_what_a_sequence_computed_again_after_a_preemption_is_wiped_when_it_fails() -> None:
+    """It reused these blocks the first time, but it wrote them the second time: its numbers can't be trusted."""
+    wiped: list[int] = []
+    kv = KvCache(8, PrefixCache(b"fake", BLOCK_TOKENS), BlockActions(lambda *_: None, wiped.append))
+    prompt = list(range(2 * BLOCK_TOKENS + 1))
+    healthy, poison = (Sequence(admit(prompt), arrival, 0.0) for arrival in (1, 2))
+    for sequence in (healthy, poison):
+        assert kv.acquire(sequence, 0.0)
+        if sequence is healthy:
+            sequence.advance(len(prompt))
+            kv.publish(sequence)
+            kv.finish(sequence, 0.0)
+    assert poison.num_computed == 2 * BLOCK_TOKENS
+    kv.preempt(poison, 0.0)
+    kv.clear()
+    assert kv.acquire(poison, 0.0)
+    assert poison.num_computed == 0
+    poison.advance(len(prompt))
+    kv.publish(poison)
+    wrote = set(poison.blocks)
+    kv.discard(poison, 0.0)
+    assert wrote == set(wiped)
+    assert kv.prefix.match(b"salt", prompt, [], len(prompt)) == []
 
 
 @pytest.mark.parametrize(
