@@ -177,9 +177,8 @@ class SharedSession:
             raise
         finally:
             self._commands = None
-            commands.put_nowait(
-                None
-            )  # gRPC's task that reads the requests outlives a call that ended by itself
+            # gRPC's task that reads the requests outlives a call that ended by itself.
+            commands.put_nowait(None)
             call.cancel()
         return has_spoken
 
