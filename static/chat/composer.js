@@ -41,8 +41,9 @@ export class Composer {
       this.hint.textContent = t("composer.wait");
       return;
     }
-    this.fill("");
+    // Kept first, without any wait: where the browser keeps nothing (full, forbidden), the text stays in the field.
     this.asker.ask(text);
+    this.fill("");
   }
 
   /** Puts `text` into the field, as a draft of the shown conversation. */

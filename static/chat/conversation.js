@@ -25,6 +25,7 @@ export class ConversationKeeper {
   async reload() {
     const { conversation } = this.store;
     if (!conversation.id) return;
+    const { numChanges } = conversation;
     let stored;
     try {
       stored = await getConversation(conversation.id);
@@ -35,6 +36,10 @@ export class ConversationKeeper {
       return;
     }
     if (conversation !== this.store.conversation) return; // another one was opened meanwhile
+    if (conversation.numChanges !== numChanges) {
+      await this.reload(); // what came may be older than what this page did meanwhile, and would hide it
+      return;
+    }
     this.merge(conversation, stored);
     this.store.announce("thread");
     this.follow();
@@ -77,6 +82,7 @@ export class ConversationKeeper {
     this.add({ id: frame.user_message, parent: frame.parent, role: "user", text: entry?.text ?? "", state: "complete", created_at: now });
     this.add({ id: frame.answer, parent: frame.user_message, role: "assistant", text: "", state: "queued", created_at: now, generation: { id: frame.generation } });
     conversation.leaf = frame.answer;
+    conversation.numChanges += 1;
     this.takePending();
     this.store.announce("thread", { own: true });
     if (isNew) this.say({ type: "watch", conversation: conversation.id });
@@ -92,6 +98,7 @@ export class ConversationKeeper {
   async showVariant(id) {
     const { conversation } = this.store;
     conversation.leaf = leafBelow(conversation.messages, id);
+    conversation.numChanges += 1;
     this.store.announce("thread");
     await changeConversation(conversation.id, { active_leaf: conversation.leaf }).catch(() => this.store.announce("notice", { code: "not_saved" }));
   }

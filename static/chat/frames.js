@@ -26,7 +26,9 @@ export class FrameRouter {
   }
 
   on_accepted(frame) {
-    const entry = this.outbox.find(frame.client_message_id);
+    // Another tab may have sent the message again, heard first that it was accepted, and settled it for all tabs.
+    const isIt = (other) => other.client_message_id === frame.client_message_id;
+    const entry = this.outbox.find(frame.client_message_id) ?? this.store.conversation.pending.find(isIt);
     this.outbox.settle(frame.client_message_id);
     const live = this.live.track(frame.generation, frame.answer);
     live.heardAt = Date.now();

@@ -20,7 +20,7 @@ export class Store {
   }
 }
 
-/** A conversation that has no message yet; it gets its id with the first accepted one. */
+/** A conversation that has no message yet; it gets its id with the first accepted one. `numChanges` counts this page's. */
 export function emptyConversation() {
-  return { id: null, title: "", messages: new Map(), leaf: null, pending: [], state: "ready" };
+  return { id: null, title: "", messages: new Map(), leaf: null, pending: [], numChanges: 0, state: "ready" };
 }

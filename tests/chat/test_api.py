@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 import pytest_asyncio
 from asgiref.sync import sync_to_async
-from django.db import connection
+from django.db import connection, connections
 from django.test import AsyncClient
 
 from chatsite.accounts.models import User
@@ -225,7 +225,7 @@ async def test_forgotten_temporary_chats_are_erased(engine: Any, user: User) -> 
 @pytest.mark.parametrize("url", ["/", "/api/conversations"])
 async def test_a_request_gives_its_connection_back_before_it_answers(page: AsyncClient, url: str) -> None:
     """A connection that stays with its request is missing for as long as an answer is streamed."""
-    await sync_to_async(lambda: connection.close())()
+    await sync_to_async(connections.close_all)()
     assert (await page.get(url)).status_code == 200
     assert await sync_to_async(lambda: connection.connection is None)()
 

@@ -88,6 +88,10 @@ class Tab:
         """The test cut the line on purpose: what the browser said about it is no fault."""
         self._faults = self.faults(is_cut=True)
 
+    def forget_faults(self) -> None:
+        """The test broke the page on purpose."""
+        self._faults = []
+
     def open(self, path: str = "/") -> None:
         self.page.goto(f"{self.url}{path}")
         self.wait_for_page()

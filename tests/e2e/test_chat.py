@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, WebSocketRoute, expect
+from playwright.sync_api import BrowserContext, Route, WebSocketRoute, expect
 
 from tests.e2e.tab import Tab, until
 from tests.livesite import LiveSite
@@ -237,3 +237,44 @@ def test_rename_search_and_delete(tab: Tab) -> None:
     expect(page.locator("#conversations li")).to_have_count(1)
     page.reload()
     expect(page.locator("#conversations li")).to_have_count(1)
+
+
+def test_a_message_that_another_tab_settled_is_shown_with_its_answer(tab: Tab) -> None:
+    tab.page.fill("#message", "Hello from here")
+    tab.page.evaluate("document.querySelector('#composer').requestSubmit(); localStorage.clear()")
+    tab.wait_for_end()
+    assert tab.answer_text == "You said: Hello from here (3 words)"
+    expect(tab.page.locator("article.question.pending")).to_have_count(0)
+
+
+def test_a_late_list_of_messages_hides_nothing_that_was_asked_meanwhile(tab: Tab) -> None:
+    tab.ask("First")
+    tab.wait_for_end()
+    address = f"**/api/conversations/{tab.conversation()}"
+    held: list[Route] = []
+    tab.page.route(address, lambda route: held.append(route), times=1)  # noqa: PLW0108 - it is marked by Playwright
+    tab.new_chat()
+    tab.page.go_back()
+    until(lambda: bool(held), tab.page)
+    old = held[0].fetch()
+    tab.ask("Second question")
+    expect(tab.page.locator("article.question.pending")).to_have_count(0)
+    held[0].fulfill(response=old)
+    expect(tab.page.locator("article.question")).to_have_count(2)
+    tab.wait_for_end()
+    assert tab.answer_text == "You said: Second question (2 words)"
+
+
+def test_a_text_that_cannot_be_kept_stays_in_the_field(tab: Tab) -> None:
+    tab.page.evaluate("""() => {
+      const set = Storage.prototype.setItem;
+      Storage.prototype.setItem = function (key, value) {
+        if (key.startsWith("rill.outbox")) throw new DOMException("full", "QuotaExceededError");
+        set.call(this, key, value);
+      };
+    }""")
+    tab.page.fill("#message", "Do not lose me")
+    with tab.page.expect_event("pageerror"):
+        tab.page.press("#message", "Enter")
+    assert tab.page.input_value("#message") == "Do not lose me"
+    tab.forget_faults()
