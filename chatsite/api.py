@@ -9,13 +9,14 @@ import logging
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 from ninja.parser import Parser
 
 from chatsite.accounts.auth import SessionOrKey
-from chatsite.errors import InvalidText, SiteError
+from chatsite.errors import InvalidText, SiteError, StorageUnavailable
 from chatsite.json_body import read_json
 from chatsite.v1.errors import ApiError, from_engine, from_site, response_of
 from inference.errors import EngineError
@@ -79,9 +80,16 @@ def _http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
     return response_of(ApiError(error.status_code, code, str(error)))
 
 
+@api.exception_handler(OperationalError)
+@api.exception_handler(InterfaceError)
+def _storage_away(request: HttpRequest, error: Exception) -> HttpResponse:
+    logger.warning("a request met a database that is away: %s", error)
+    return response_of(from_site(StorageUnavailable("The server cannot store or read anything now.")))
+
+
 @api.exception_handler(Exception)
 def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
-    logger.error("unexpected error under %s", request.path, exc_info=error)
+    logger.error("unexpected error under %s", ascii(request.path), exc_info=error)
     return response_of(ApiError(500, "internal_error", "The server made a mistake."))
 
 

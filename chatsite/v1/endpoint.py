@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Coroutine
 from functools import wraps
 from typing import Any
 
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
@@ -18,7 +19,7 @@ from chatsite import metrics
 from chatsite.accounts import keys
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
-from chatsite.errors import ReplyRefused, SiteError
+from chatsite.errors import ReplyRefused, SiteError, StorageUnavailable
 from chatsite.v1.errors import ApiError, from_engine, from_site, response_of
 from inference.errors import EngineError
 
@@ -73,8 +74,11 @@ def _told(error: Exception, request: HttpRequest) -> ApiError:
             told = from_site(error)
         case EngineError():
             told = from_engine(error)
+        case OperationalError() | InterfaceError():
+            logger.warning("a request met a database that is away: %s", error)
+            told = from_site(StorageUnavailable("The server cannot store or read anything now."))
         case _:
-            logger.error("unexpected error under %s", request.path, exc_info=error)
+            logger.error("unexpected error under %s", ascii(request.path), exc_info=error)
             return ApiError(500, "internal_error", "The server made a mistake.")
     if not isinstance(error, ReplyRefused):  # the flow counts its own
         metrics.observe_refusal(told.code)

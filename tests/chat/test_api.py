@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 import pytest_asyncio
 from asgiref.sync import sync_to_async
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
 from django.test import AsyncClient
 
 from chatsite.accounts.models import User
@@ -243,3 +243,17 @@ async def test_a_question_is_no_leaf(page: AsyncClient, socket: Socket) -> None:
     url = f"/api/conversations/{accepted['conversation']}"
     answer = await page.patch(url, json.dumps({"active_leaf": accepted["user_message"]}), content_type=KIND)
     assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("door", ["/api/conversations", "/v1/models"])
+async def test_a_database_that_is_away_is_said_to_come_back(
+    page: AsyncClient, monkeypatch: pytest.MonkeyPatch, door: str
+) -> None:
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise OperationalError("the server closed the connection")
+
+    monkeypatch.setattr("chatsite.chat.library.conversations", fail)
+    monkeypatch.setattr("chatsite.accounts.keys.authenticate", fail)
+    answer = await page.get(door)
+    assert (answer.status_code, answer["Retry-After"]) == (503, "2")
+    assert answer.json()["error"]["code"] == "storage_unavailable"
