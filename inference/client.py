@@ -35,6 +35,8 @@ from inference.types import (
 )
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+# A thousand texts on a busy CPU; a look-up of the cache has a shorter patience of its own.
+EMBED_TIMEOUT_S = 60.0
 # gRPC's own reconnect waits up to two minutes; a front is back in seconds.
 CHANNEL_OPTIONS: list[tuple[str, int]] = [
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
@@ -43,6 +45,7 @@ CHANNEL_OPTIONS: list[tuple[str, int]] = [
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
     ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.http2.max_pings_without_data", 0),
 ]
 
 Reply = TypeVar("Reply")
@@ -73,14 +76,18 @@ class EngineClient:
         tls_cert: str = "",
         *,
         call_timeout_s: float = 10.0,
-        embed_timeout_s: float = 60.0,
         patience_s: float = 20.0,
+        keepalive_s: float = 10.0,
     ) -> None:
         self.address = address
+        # A front that hangs, or a host that is gone without a word, would leave a session silent until its deadline.
+        alive_ms = round(keepalive_s * 1000)
+        names = ("grpc.keepalive_time_ms", "grpc.keepalive_timeout_ms", "grpc.http2.ping_timeout_ms")
+        alive = [(name, alive_ms) for name in names]
+        self._options = [*CHANNEL_OPTIONS, *alive]
         self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
         self._tls_cert = tls_cert
         self._call_timeout_s = call_timeout_s
-        self._embed_timeout_s = embed_timeout_s
         self._patience_s = patience_s
         self._channel: grpc.aio.Channel | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -143,14 +150,14 @@ class EngineClient:
 
     async def embed(self, texts: Sequence[str]) -> EmbedResult:
         message = pb.EmbedRequest(texts=texts)
-        reply = await self._call(self._stub().Embed, message, self._embed_timeout_s)
+        reply = await self._call(self._stub().Embed, message, EMBED_TIMEOUT_S)
         num_tokens = sum(vector.num_tokens for vector in reply.vectors)
         return EmbedResult([_floats(vector.values) for vector in reply.vectors], reply.embedder, num_tokens)
 
     async def verify(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
         """One score per pair, 1 = same meaning. Raises NotSupported where no verifier is loaded."""
         message = pb.VerifyRequest(pairs=[pb.Pair(first=first, second=second) for first, second in pairs])
-        return list((await self._call(self._stub().Verify, message, self._embed_timeout_s)).scores)
+        return list((await self._call(self._stub().Verify, message, EMBED_TIMEOUT_S)).scores)
 
     async def info(self) -> EngineInfo:
         return convert.info_from_pb(await self._call(self._stub().Info, pb.InfoRequest()))
@@ -204,10 +211,10 @@ class EngineClient:
 
     def _new_channel(self) -> grpc.aio.Channel:
         if self.address.startswith("unix:"):
-            return grpc.aio.insecure_channel(self.address, options=CHANNEL_OPTIONS)
+            return grpc.aio.insecure_channel(self.address, options=self._options)
         authority = Path(self._tls_cert).read_bytes() if self._tls_cert else None
         credentials = grpc.ssl_channel_credentials(authority)
-        return grpc.aio.secure_channel(self.address, credentials, options=CHANNEL_OPTIONS)
+        return grpc.aio.secure_channel(self.address, credentials, options=self._options)
 
 
 def _floats(little_endian: bytes) -> array[float]:

@@ -62,6 +62,8 @@ def build_server(engine: Engine, service: EngineService) -> grpc.aio.Server:
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
             ("grpc.so_reuseport", 0),
+            # Clients ask every ten seconds whether this process is alive.
+            ("grpc.http2.min_recv_ping_interval_without_data_ms", 5000),
         ],
     )
     add_EngineServicer_to_server(service, server)

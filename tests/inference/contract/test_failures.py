@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from inference.client import EngineClient
 from inference.errors import EngineUnavailable, GenerationUnknown, ModelLoading
 from inference.testing import EngineProcess, script_text, scripted_engine, scripted_process
 from inference.types import Delta, FinishReason, Queued
@@ -281,3 +282,21 @@ async def test_every_core_keeps_the_priority_that_the_front_gave_up(run_folder: 
     assert os.getpriority(os.PRIO_PROCESS, engine.core_pid()) == ours
     await client.close()
     await engine.stop()
+
+
+async def test_a_follower_of_a_frozen_front_is_told_within_its_patience(run_folder: Path) -> None:
+    engine = scripted_process(run_folder / "hung-front")
+    await engine.start()
+    assert engine.process is not None
+    client = EngineClient(engine.address, patience_s=0.3, keepalive_s=0.2)
+    events = client.generate(ask(script_text(tokens=1000, delay_ms=20)))
+    await anext(events)
+    engine.process.send_signal(signal.SIGSTOP)
+    try:
+        with pytest.raises(EngineUnavailable):
+            async for _event in events:
+                pass
+    finally:
+        engine.process.send_signal(signal.SIGCONT)
+        await client.close()
+        await engine.stop()
