@@ -12,7 +12,7 @@ import ipaddress
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import path
 from django.views.decorators.http import require_safe
@@ -112,7 +112,7 @@ async def _database_trouble() -> str:
     try:
         async with asyncio.timeout(DATABASE_ANSWERS_WITHIN_S):
             await run_in_db(_ask_database)
-    except (DatabaseError, TimeoutError):
+    except (Error, TimeoutError):
         return "the database does not answer"
     return ""
 

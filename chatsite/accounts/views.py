@@ -15,8 +15,10 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from chatsite.accounts import brake
+from chatsite.accounts.callers import is_welcome
 from chatsite.accounts.forms import SignInForm, SignUpForm
 from chatsite.accounts.guests import BACKEND, enter_as_guest
+from chatsite.accounts.models import User
 
 # Every guest and every new account is a row; one address gets a bounded number of them per window.
 GUEST, NEW_ACCOUNT = "\x00guest", "\x00signup"
@@ -25,7 +27,7 @@ GUEST, NEW_ACCOUNT = "\x00guest", "\x00signup"
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
-    if request.user.is_authenticated and request.method != "POST":
+    if _is_in(request) and request.method != "POST":
         return _go_on(request)
     form = SignInForm(request, data=request.POST or None)
     if request.method == "POST" and form.is_valid():
@@ -57,7 +59,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
 def guest(request: HttpRequest) -> HttpResponse:
     if not settings.CONFIG.guests:
         raise Http404
-    if not request.user.is_authenticated:
+    if not _is_in(request):
         address = brake.client_address(request)
         if not brake.may_enter_anew(address, GUEST):
             notice = _("Too many guests from your address. Wait a few minutes and try again.")
@@ -65,6 +67,11 @@ def guest(request: HttpRequest) -> HttpResponse:
         brake.count_new(address, GUEST)
         enter_as_guest(request)
     return _go_on(request)
+
+
+def _is_in(request: HttpRequest) -> bool:
+    """Signed in as somebody who may be here: a guest whose days are over gets the form, not a loop of redirects."""
+    return isinstance(request.user, User) and is_welcome(request.user)
 
 
 @require_POST

@@ -6,6 +6,7 @@ Synchronous unless marked; callers go through `run_in_db`. Knows rows, no HTTP.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -13,6 +14,8 @@ from uuid import UUID
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
+from chatsite.accounts.callers import caller_of_user
+from chatsite.accounts.models import User
 from chatsite.chat.ending import cancel_in_engine
 from chatsite.chat.following import ended_of
 from chatsite.chat.models import LIVE_STATES, Conversation, Generation, Message, Role
@@ -112,6 +115,23 @@ async def erase(caller: Caller, conversation: UUID) -> None:
     except EngineError as error:
         # Kept KV lives in the engine's memory: an engine that can't be reached has none, or loses it by its own limits.
         logger.warning("the engine was not told to forget %s: %s", conversation, error.message)
+
+
+async def erase_user(user: User) -> None:
+    """Removes a user with everything of theirs from every store; the usage ledger keeps its counts without a name."""
+    caller = caller_of_user(user)
+    conversations, generations = await run_in_db(_belongings, user.pk)
+    for conversation in conversations:
+        with suppress(NotFound):  # its owner was faster
+            await erase(caller, conversation)
+    await service.forget(generations)
+    await run_in_db(user.delete)
+
+
+def _belongings(user_id: int) -> tuple[list[UUID], list[UUID]]:
+    conversations = Conversation.objects.filter(owner=user_id).values_list("pk", flat=True)
+    generations = Generation.objects.filter(user=user_id).values_list("pk", flat=True)
+    return list(conversations), list(generations)
 
 
 async def forgotten_temporary(limit: int) -> list[Conversation]:

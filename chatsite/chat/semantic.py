@@ -11,6 +11,7 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 
 from django.conf import settings
 
@@ -79,8 +80,10 @@ async def remember(turn: Turn, looked: Looked, record: Record) -> None:
 
 def question_of(turn: Turn, info: EngineInfo) -> Question:
     """The cache's question: the last message as text, everything before it as a hash."""
-    system = "\n".join(segment.text for segment in turn.segments if segment.role == "system")
-    before = [segment for segment in turn.segments[:-1] if segment.role != "system"]
+    # A later system message is history: where it stands changes the answer.
+    leading = list(takewhile(lambda segment: segment.role == "system", turn.segments[:-1]))
+    system = "\n".join(segment.text for segment in leading)
+    before = turn.segments[len(leading) : -1]
     return Question(
         text=turn.segments[-1].text,
         history=history_hash(before),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from celery import shared_task
 
 from chatsite.accounts.callers import caller_of_user
+from chatsite.accounts.guests import expired_guests
 from chatsite.chat import library
 from chatsite.chat.adoption import adopt_orphans, reap
 from chatsite.chat.running import Running
+from chatsite.db import run_in_db
 from chatsite.errors import NotFound
 from chatsite.loop import run
 
@@ -18,6 +20,7 @@ ERASE_BATCH = 100
 BEAT_SCHEDULE = {
     "chat-adopt-orphans": {"task": "chat.adopt_orphans", "schedule": 5.0, "options": {"expires": 4}},
     "chat-erase-temporary": {"task": "chat.erase_temporary", "schedule": 600.0, "options": {"expires": 590}},
+    "chat-erase-guests": {"task": "chat.erase_guests", "schedule": 3600.0, "options": {"expires": 3590}},
 }
 
 
@@ -31,6 +34,12 @@ def adopt() -> int:
 def erase_temporary() -> int:
     """Erases temporary conversations that nobody came back to; how many."""
     return run(_erase())
+
+
+@shared_task(name="chat.erase_guests")
+def erase_guests() -> int:
+    """Erases guests whose seven days are over, with everything of theirs; how many."""
+    return run(_erase_guests())
 
 
 async def _adopt() -> int:
@@ -50,3 +59,10 @@ async def _erase() -> int:
         except NotFound:  # its owner was faster
             continue
     return erased
+
+
+async def _erase_guests() -> int:
+    guests = await run_in_db(expired_guests, ERASE_BATCH)
+    for guest in guests:
+        await library.erase_user(guest)
+    return len(guests)

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from chatsite.accounts import brake
 from chatsite.accounts.callers import is_welcome
-from chatsite.accounts.guests import remove_expired
+from chatsite.accounts.guests import expired_guests
 from chatsite.accounts.models import SignInFailures, Tenant, User
 from chatsite.accounts.views import GUEST
 from tests.accounts.conftest import PASSWORD
@@ -231,13 +231,23 @@ def test_guests_are_off_by_default(client: Client, db: None) -> None:
     assert client.post("/guest").status_code == 404 and not User.objects.exists()
 
 
-def test_expired_guests_are_unwelcome_and_removed(make_user: MakeUser) -> None:
+def test_expired_guests_are_unwelcome_and_listed(make_user: MakeUser) -> None:
     ann = make_user("ann")
     past = make_user("guest-old", is_guest=True, guest_until=timezone.now() - timedelta(seconds=1))
     present = make_user("guest-new", is_guest=True, guest_until=timezone.now() + timedelta(days=1))
     assert (is_welcome(ann), is_welcome(past), is_welcome(present)) == (True, False, True)
-    assert remove_expired() == 1
-    assert set(User.objects.all()) == {ann, present}
+    assert expired_guests(10) == [past]
+
+
+@pytest.mark.usefixtures("guests_allowed")
+def test_a_guest_whose_days_are_over_gets_the_form_and_can_enter_anew(
+    client: Client, make_user: MakeUser
+) -> None:
+    past = make_user("guest-old", is_guest=True, guest_until=timezone.now() - timedelta(seconds=1))
+    client.force_login(past)
+    assert client.get("/signin").status_code == 200
+    assert client.post("/guest").status_code == 302
+    assert client.session["_auth_user_id"] != str(past.pk)
 
 
 def test_signing_out_ends_the_session(client: Client, make_user: MakeUser) -> None:

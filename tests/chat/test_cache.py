@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
+from django.utils import timezone
 
 from chatsite.accounts.models import User
 from chatsite.chat.models import Message
+from chatsite.chat.semantic import question_of
+from chatsite.chat.tasks import _erase_guests
+from chatsite.chat.turn import Caller, Turn
 from chatsite.db import run_in_db
+from inference.types import EngineInfo, Segment
 from semcache import service
 from semcache.models import CacheEntry, CacheRule
 from tests.chat.conftest import open_socket
@@ -81,3 +87,31 @@ async def test_a_slow_cache_is_a_miss(caching: Socket, monkeypatch: pytest.Monke
     monkeypatch.setattr(service, "in_database", slow)
     _, done = await caching.ask("Is anybody there?")
     assert (done["state"], done["origin"]) == ("complete", "model")
+
+
+async def test_an_expired_guest_is_erased_with_the_cached_answers(caching: Socket, user: User) -> None:
+    await caching.ask("What is the capital of France?")
+    assert await run_in_db(CacheEntry.objects.count) == 1
+    past = timezone.now() - timedelta(seconds=1)
+    await run_in_db(User.objects.filter(pk=user.pk).update, is_guest=True, guest_until=past)
+    assert await _erase_guests() == 1
+    assert await run_in_db(CacheEntry.objects.count) == 0
+    assert not await run_in_db(Message.objects.exists)
+    assert not await run_in_db(User.objects.filter(pk=user.pk).exists)
+
+
+def test_where_a_system_message_stands_is_part_of_the_question() -> None:
+    system, first, last = (
+        Segment("system", "Be brief."),
+        Segment("user", "Hi"),
+        Segment("user", "What is rain?"),
+    )
+    info = EngineInfo(
+        "e", "m", "r", "t", 100, 100, "fp32", "cpu", "", 0, 1, is_trial_model=False, default_temperature=0.0
+    )
+
+    def key(*segments: Segment) -> tuple[str, str]:
+        question = question_of(Turn(Caller(1, "1"), uuid4(), segments), info)
+        return question.system_prompt, question.history
+
+    assert key(system, first, last) != key(first, system, last)

@@ -28,7 +28,7 @@ def test_every_periodic_task_exists_in_the_worker() -> None:
     app.finalize()
     app.loader.import_default_modules()
     scheduled = {entry["task"] for entry in app.conf.beat_schedule.values()}
-    assert {"chat.adopt_orphans", "chat.erase_temporary", "accounts.remove_expired_guests"} <= scheduled
+    assert {"chat.adopt_orphans", "chat.erase_temporary", "chat.erase_guests"} <= scheduled
     assert scheduled <= set(app.tasks)
 
 
