@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 
 from chatsite.chat.events import ReplyEvent
 
@@ -43,8 +43,8 @@ class Pump:
 
     async def close(self) -> None:
         self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        # Not `await self._task`: catching its cancellation would swallow our own.
+        await asyncio.wait({self._task})
 
     async def _walk(self, events: AsyncGenerator[ReplyEvent]) -> None:
         async with aclosing(events):
