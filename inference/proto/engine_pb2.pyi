@@ -19,7 +19,7 @@ class Segment(_message.Message):
     def __init__(self, role: _Optional[str] = ..., text: _Optional[str] = ..., token_ids: _Optional[_Iterable[int]] = ..., tokenizer: _Optional[str] = ...) -> None: ...
 
 class Sampling(_message.Message):
-    __slots__ = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "seed", "stop", "max_tokens", "logprobs")
+    __slots__ = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "seed", "stop", "max_tokens", "logprobs", "min_tokens", "logit_bias", "stop_ids")
     TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
     TOP_P_FIELD_NUMBER: _ClassVar[int]
     TOP_K_FIELD_NUMBER: _ClassVar[int]
@@ -31,6 +31,9 @@ class Sampling(_message.Message):
     STOP_FIELD_NUMBER: _ClassVar[int]
     MAX_TOKENS_FIELD_NUMBER: _ClassVar[int]
     LOGPROBS_FIELD_NUMBER: _ClassVar[int]
+    MIN_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    LOGIT_BIAS_FIELD_NUMBER: _ClassVar[int]
+    STOP_IDS_FIELD_NUMBER: _ClassVar[int]
     temperature: float
     top_p: float
     top_k: int
@@ -42,7 +45,18 @@ class Sampling(_message.Message):
     stop: _containers.RepeatedScalarFieldContainer[str]
     max_tokens: int
     logprobs: int
-    def __init__(self, temperature: _Optional[float] = ..., top_p: _Optional[float] = ..., top_k: _Optional[int] = ..., min_p: _Optional[float] = ..., repetition_penalty: _Optional[float] = ..., presence_penalty: _Optional[float] = ..., frequency_penalty: _Optional[float] = ..., seed: _Optional[int] = ..., stop: _Optional[_Iterable[str]] = ..., max_tokens: _Optional[int] = ..., logprobs: _Optional[int] = ...) -> None: ...
+    min_tokens: int
+    logit_bias: _containers.RepeatedCompositeFieldContainer[LogitBias]
+    stop_ids: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, temperature: _Optional[float] = ..., top_p: _Optional[float] = ..., top_k: _Optional[int] = ..., min_p: _Optional[float] = ..., repetition_penalty: _Optional[float] = ..., presence_penalty: _Optional[float] = ..., frequency_penalty: _Optional[float] = ..., seed: _Optional[int] = ..., stop: _Optional[_Iterable[str]] = ..., max_tokens: _Optional[int] = ..., logprobs: _Optional[int] = ..., min_tokens: _Optional[int] = ..., logit_bias: _Optional[_Iterable[_Union[LogitBias, _Mapping]]] = ..., stop_ids: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class LogitBias(_message.Message):
+    __slots__ = ("token_id", "bias")
+    TOKEN_ID_FIELD_NUMBER: _ClassVar[int]
+    BIAS_FIELD_NUMBER: _ClassVar[int]
+    token_id: int
+    bias: float
+    def __init__(self, token_id: _Optional[int] = ..., bias: _Optional[float] = ...) -> None: ...
 
 class Owner(_message.Message):
     __slots__ = ("tenant", "user", "conversation")
@@ -55,28 +69,34 @@ class Owner(_message.Message):
     def __init__(self, tenant: _Optional[str] = ..., user: _Optional[str] = ..., conversation: _Optional[str] = ...) -> None: ...
 
 class SubmitRequest(_message.Message):
-    __slots__ = ("generation_id", "segments", "sampling", "owner", "priority", "deadline_s")
+    __slots__ = ("generation_id", "segments", "sampling", "owner", "priority", "deadline_s", "is_offline", "may_trim")
     GENERATION_ID_FIELD_NUMBER: _ClassVar[int]
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
     SAMPLING_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     DEADLINE_S_FIELD_NUMBER: _ClassVar[int]
+    IS_OFFLINE_FIELD_NUMBER: _ClassVar[int]
+    MAY_TRIM_FIELD_NUMBER: _ClassVar[int]
     generation_id: str
     segments: _containers.RepeatedCompositeFieldContainer[Segment]
     sampling: Sampling
     owner: Owner
     priority: int
     deadline_s: float
-    def __init__(self, generation_id: _Optional[str] = ..., segments: _Optional[_Iterable[_Union[Segment, _Mapping]]] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., owner: _Optional[_Union[Owner, _Mapping]] = ..., priority: _Optional[int] = ..., deadline_s: _Optional[float] = ...) -> None: ...
+    is_offline: bool
+    may_trim: bool
+    def __init__(self, generation_id: _Optional[str] = ..., segments: _Optional[_Iterable[_Union[Segment, _Mapping]]] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., owner: _Optional[_Union[Owner, _Mapping]] = ..., priority: _Optional[int] = ..., deadline_s: _Optional[float] = ..., is_offline: _Optional[bool] = ..., may_trim: _Optional[bool] = ...) -> None: ...
 
 class SubmitReply(_message.Message):
-    __slots__ = ("engine", "prompt_tokens")
+    __slots__ = ("engine", "prompt_tokens", "trimmed_messages")
     ENGINE_FIELD_NUMBER: _ClassVar[int]
     PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    TRIMMED_MESSAGES_FIELD_NUMBER: _ClassVar[int]
     engine: str
     prompt_tokens: int
-    def __init__(self, engine: _Optional[str] = ..., prompt_tokens: _Optional[int] = ...) -> None: ...
+    trimmed_messages: int
+    def __init__(self, engine: _Optional[str] = ..., prompt_tokens: _Optional[int] = ..., trimmed_messages: _Optional[int] = ...) -> None: ...
 
 class SessionCommand(_message.Message):
     __slots__ = ("attach", "detach")
@@ -183,7 +203,7 @@ class AttachFailed(_message.Message):
     def __init__(self, code: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class Usage(_message.Message):
-    __slots__ = ("prompt_tokens", "reused_head_tokens", "reused_prefix_tokens", "prefilled_tokens", "generated_tokens", "peak_kv_bytes", "block_seconds")
+    __slots__ = ("prompt_tokens", "reused_head_tokens", "reused_prefix_tokens", "prefilled_tokens", "generated_tokens", "peak_kv_bytes", "block_seconds", "reused_shared_tokens", "reused_disk_tokens", "trimmed_messages")
     PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     REUSED_HEAD_TOKENS_FIELD_NUMBER: _ClassVar[int]
     REUSED_PREFIX_TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -191,6 +211,9 @@ class Usage(_message.Message):
     GENERATED_TOKENS_FIELD_NUMBER: _ClassVar[int]
     PEAK_KV_BYTES_FIELD_NUMBER: _ClassVar[int]
     BLOCK_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    REUSED_SHARED_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    REUSED_DISK_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    TRIMMED_MESSAGES_FIELD_NUMBER: _ClassVar[int]
     prompt_tokens: int
     reused_head_tokens: int
     reused_prefix_tokens: int
@@ -198,7 +221,10 @@ class Usage(_message.Message):
     generated_tokens: int
     peak_kv_bytes: int
     block_seconds: float
-    def __init__(self, prompt_tokens: _Optional[int] = ..., reused_head_tokens: _Optional[int] = ..., reused_prefix_tokens: _Optional[int] = ..., prefilled_tokens: _Optional[int] = ..., generated_tokens: _Optional[int] = ..., peak_kv_bytes: _Optional[int] = ..., block_seconds: _Optional[float] = ...) -> None: ...
+    reused_shared_tokens: int
+    reused_disk_tokens: int
+    trimmed_messages: int
+    def __init__(self, prompt_tokens: _Optional[int] = ..., reused_head_tokens: _Optional[int] = ..., reused_prefix_tokens: _Optional[int] = ..., prefilled_tokens: _Optional[int] = ..., generated_tokens: _Optional[int] = ..., peak_kv_bytes: _Optional[int] = ..., block_seconds: _Optional[float] = ..., reused_shared_tokens: _Optional[int] = ..., reused_disk_tokens: _Optional[int] = ..., trimmed_messages: _Optional[int] = ...) -> None: ...
 
 class Timings(_message.Message):
     __slots__ = ("queue_s", "prefill_s", "decode_s", "ttft_s")
@@ -315,7 +341,7 @@ class InfoRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class InfoReply(_message.Message):
-    __slots__ = ("engine", "model", "revision", "tokenizer", "max_context", "max_output_tokens", "dtype", "device", "embedder", "embedding_dim", "kv_bytes_per_token", "is_trial_model", "default_temperature")
+    __slots__ = ("engine", "model", "revision", "tokenizer", "max_context", "max_output_tokens", "dtype", "device", "embedder", "embedding_dim", "kv_bytes_per_token", "is_trial_model", "default_temperature", "template", "policy", "block_tokens", "kv_budget_bytes", "verifier", "upstream")
     ENGINE_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
@@ -329,6 +355,12 @@ class InfoReply(_message.Message):
     KV_BYTES_PER_TOKEN_FIELD_NUMBER: _ClassVar[int]
     IS_TRIAL_MODEL_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
+    TEMPLATE_FIELD_NUMBER: _ClassVar[int]
+    POLICY_FIELD_NUMBER: _ClassVar[int]
+    BLOCK_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    KV_BUDGET_BYTES_FIELD_NUMBER: _ClassVar[int]
+    VERIFIER_FIELD_NUMBER: _ClassVar[int]
+    UPSTREAM_FIELD_NUMBER: _ClassVar[int]
     engine: str
     model: str
     revision: str
@@ -342,14 +374,34 @@ class InfoReply(_message.Message):
     kv_bytes_per_token: int
     is_trial_model: bool
     default_temperature: float
-    def __init__(self, engine: _Optional[str] = ..., model: _Optional[str] = ..., revision: _Optional[str] = ..., tokenizer: _Optional[str] = ..., max_context: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., embedder: _Optional[str] = ..., embedding_dim: _Optional[int] = ..., kv_bytes_per_token: _Optional[int] = ..., is_trial_model: _Optional[bool] = ..., default_temperature: _Optional[float] = ...) -> None: ...
+    template: Template
+    policy: str
+    block_tokens: int
+    kv_budget_bytes: int
+    verifier: str
+    upstream: str
+    def __init__(self, engine: _Optional[str] = ..., model: _Optional[str] = ..., revision: _Optional[str] = ..., tokenizer: _Optional[str] = ..., max_context: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., embedder: _Optional[str] = ..., embedding_dim: _Optional[int] = ..., kv_bytes_per_token: _Optional[int] = ..., is_trial_model: _Optional[bool] = ..., default_temperature: _Optional[float] = ..., template: _Optional[_Union[Template, _Mapping]] = ..., policy: _Optional[str] = ..., block_tokens: _Optional[int] = ..., kv_budget_bytes: _Optional[int] = ..., verifier: _Optional[str] = ..., upstream: _Optional[str] = ...) -> None: ...
+
+class Template(_message.Message):
+    __slots__ = ("is_append_only", "strips_thinking", "has_date", "has_default_system", "is_followed")
+    IS_APPEND_ONLY_FIELD_NUMBER: _ClassVar[int]
+    STRIPS_THINKING_FIELD_NUMBER: _ClassVar[int]
+    HAS_DATE_FIELD_NUMBER: _ClassVar[int]
+    HAS_DEFAULT_SYSTEM_FIELD_NUMBER: _ClassVar[int]
+    IS_FOLLOWED_FIELD_NUMBER: _ClassVar[int]
+    is_append_only: bool
+    strips_thinking: bool
+    has_date: bool
+    has_default_system: bool
+    is_followed: bool
+    def __init__(self, is_append_only: _Optional[bool] = ..., strips_thinking: _Optional[bool] = ..., has_date: _Optional[bool] = ..., has_default_system: _Optional[bool] = ..., is_followed: _Optional[bool] = ...) -> None: ...
 
 class StatsRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
 class StatsReply(_message.Message):
-    __slots__ = ("is_ready", "reason", "steps", "decode_forwards", "running", "waiting", "waiting_tokens", "prompt_tokens", "reused_head_tokens", "reused_prefix_tokens", "prefilled_tokens", "generated_tokens", "preemptions", "evicted_blocks", "cancelled", "refused", "blocks_total", "blocks_used", "blocks_cached", "blocks_free", "embedded_texts", "ledger_fallbacks", "step_seconds_sum", "core_restarts", "live_logs")
+    __slots__ = ("is_ready", "reason", "steps", "decode_forwards", "running", "waiting", "waiting_tokens", "prompt_tokens", "reused_head_tokens", "reused_prefix_tokens", "prefilled_tokens", "generated_tokens", "preemptions", "evicted_blocks", "cancelled", "refused", "blocks_total", "blocks_used", "blocks_cached", "blocks_free", "embedded_texts", "ledger_fallbacks", "step_seconds_sum", "core_restarts", "live_logs", "reused_shared_tokens", "reused_disk_tokens", "blocks_closed", "blocks_superseded", "blocks_stale", "blocks_idle", "blocks_active", "blocks_shared", "kv_budget_bytes", "kv_committed_bytes", "kv_slack", "disk_blocks", "disk_bytes", "disk_written_blocks", "disk_restored_blocks", "disk_refused_blocks", "prefill_tokens_per_s", "restore_bytes_per_s", "verified_pairs", "lane_batches", "repetitions", "trimmed_requests", "canonicalised", "leak_alarms", "shared_prefixes", "waiting_offline", "step_target_tokens")
     IS_READY_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
@@ -375,6 +427,33 @@ class StatsReply(_message.Message):
     STEP_SECONDS_SUM_FIELD_NUMBER: _ClassVar[int]
     CORE_RESTARTS_FIELD_NUMBER: _ClassVar[int]
     LIVE_LOGS_FIELD_NUMBER: _ClassVar[int]
+    REUSED_SHARED_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    REUSED_DISK_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    BLOCKS_CLOSED_FIELD_NUMBER: _ClassVar[int]
+    BLOCKS_SUPERSEDED_FIELD_NUMBER: _ClassVar[int]
+    BLOCKS_STALE_FIELD_NUMBER: _ClassVar[int]
+    BLOCKS_IDLE_FIELD_NUMBER: _ClassVar[int]
+    BLOCKS_ACTIVE_FIELD_NUMBER: _ClassVar[int]
+    BLOCKS_SHARED_FIELD_NUMBER: _ClassVar[int]
+    KV_BUDGET_BYTES_FIELD_NUMBER: _ClassVar[int]
+    KV_COMMITTED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    KV_SLACK_FIELD_NUMBER: _ClassVar[int]
+    DISK_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    DISK_BYTES_FIELD_NUMBER: _ClassVar[int]
+    DISK_WRITTEN_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    DISK_RESTORED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    DISK_REFUSED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    PREFILL_TOKENS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    RESTORE_BYTES_PER_S_FIELD_NUMBER: _ClassVar[int]
+    VERIFIED_PAIRS_FIELD_NUMBER: _ClassVar[int]
+    LANE_BATCHES_FIELD_NUMBER: _ClassVar[int]
+    REPETITIONS_FIELD_NUMBER: _ClassVar[int]
+    TRIMMED_REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    CANONICALISED_FIELD_NUMBER: _ClassVar[int]
+    LEAK_ALARMS_FIELD_NUMBER: _ClassVar[int]
+    SHARED_PREFIXES_FIELD_NUMBER: _ClassVar[int]
+    WAITING_OFFLINE_FIELD_NUMBER: _ClassVar[int]
+    STEP_TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
     is_ready: bool
     reason: str
     steps: int
@@ -400,4 +479,43 @@ class StatsReply(_message.Message):
     step_seconds_sum: float
     core_restarts: int
     live_logs: int
-    def __init__(self, is_ready: _Optional[bool] = ..., reason: _Optional[str] = ..., steps: _Optional[int] = ..., decode_forwards: _Optional[int] = ..., running: _Optional[int] = ..., waiting: _Optional[int] = ..., waiting_tokens: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., reused_head_tokens: _Optional[int] = ..., reused_prefix_tokens: _Optional[int] = ..., prefilled_tokens: _Optional[int] = ..., generated_tokens: _Optional[int] = ..., preemptions: _Optional[int] = ..., evicted_blocks: _Optional[int] = ..., cancelled: _Optional[int] = ..., refused: _Optional[int] = ..., blocks_total: _Optional[int] = ..., blocks_used: _Optional[int] = ..., blocks_cached: _Optional[int] = ..., blocks_free: _Optional[int] = ..., embedded_texts: _Optional[int] = ..., ledger_fallbacks: _Optional[int] = ..., step_seconds_sum: _Optional[float] = ..., core_restarts: _Optional[int] = ..., live_logs: _Optional[int] = ...) -> None: ...
+    reused_shared_tokens: int
+    reused_disk_tokens: int
+    blocks_closed: int
+    blocks_superseded: int
+    blocks_stale: int
+    blocks_idle: int
+    blocks_active: int
+    blocks_shared: int
+    kv_budget_bytes: int
+    kv_committed_bytes: int
+    kv_slack: float
+    disk_blocks: int
+    disk_bytes: int
+    disk_written_blocks: int
+    disk_restored_blocks: int
+    disk_refused_blocks: int
+    prefill_tokens_per_s: float
+    restore_bytes_per_s: float
+    verified_pairs: int
+    lane_batches: int
+    repetitions: int
+    trimmed_requests: int
+    canonicalised: int
+    leak_alarms: int
+    shared_prefixes: _containers.RepeatedCompositeFieldContainer[SharedPrefix]
+    waiting_offline: int
+    step_target_tokens: float
+    def __init__(self, is_ready: _Optional[bool] = ..., reason: _Optional[str] = ..., steps: _Optional[int] = ..., decode_forwards: _Optional[int] = ..., running: _Optional[int] = ..., waiting: _Optional[int] = ..., waiting_tokens: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., reused_head_tokens: _Optional[int] = ..., reused_prefix_tokens: _Optional[int] = ..., prefilled_tokens: _Optional[int] = ..., generated_tokens: _Optional[int] = ..., preemptions: _Optional[int] = ..., evicted_blocks: _Optional[int] = ..., cancelled: _Optional[int] = ..., refused: _Optional[int] = ..., blocks_total: _Optional[int] = ..., blocks_used: _Optional[int] = ..., blocks_cached: _Optional[int] = ..., blocks_free: _Optional[int] = ..., embedded_texts: _Optional[int] = ..., ledger_fallbacks: _Optional[int] = ..., step_seconds_sum: _Optional[float] = ..., core_restarts: _Optional[int] = ..., live_logs: _Optional[int] = ..., reused_shared_tokens: _Optional[int] = ..., reused_disk_tokens: _Optional[int] = ..., blocks_closed: _Optional[int] = ..., blocks_superseded: _Optional[int] = ..., blocks_stale: _Optional[int] = ..., blocks_idle: _Optional[int] = ..., blocks_active: _Optional[int] = ..., blocks_shared: _Optional[int] = ..., kv_budget_bytes: _Optional[int] = ..., kv_committed_bytes: _Optional[int] = ..., kv_slack: _Optional[float] = ..., disk_blocks: _Optional[int] = ..., disk_bytes: _Optional[int] = ..., disk_written_blocks: _Optional[int] = ..., disk_restored_blocks: _Optional[int] = ..., disk_refused_blocks: _Optional[int] = ..., prefill_tokens_per_s: _Optional[float] = ..., restore_bytes_per_s: _Optional[float] = ..., verified_pairs: _Optional[int] = ..., lane_batches: _Optional[int] = ..., repetitions: _Optional[int] = ..., trimmed_requests: _Optional[int] = ..., canonicalised: _Optional[int] = ..., leak_alarms: _Optional[int] = ..., shared_prefixes: _Optional[_Iterable[_Union[SharedPrefix, _Mapping]]] = ..., waiting_offline: _Optional[int] = ..., step_target_tokens: _Optional[float] = ...) -> None: ...
+
+class SharedPrefix(_message.Message):
+    __slots__ = ("name", "num_tokens", "overlap", "is_shared")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    NUM_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    OVERLAP_FIELD_NUMBER: _ClassVar[int]
+    IS_SHARED_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    num_tokens: int
+    overlap: float
+    is_shared: bool
+    def __init__(self, name: _Optional[str] = ..., num_tokens: _Optional[int] = ..., overlap: _Optional[float] = ..., is_shared: _Optional[bool] = ...) -> None: ...

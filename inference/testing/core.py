@@ -24,6 +24,7 @@ from inference.core.messages import (
     FRAME_HEADER,
     Admit,
     Cancel,
+    Command,
     CoreReady,
     CoreStats,
     Embedded,
@@ -31,6 +32,7 @@ from inference.core.messages import (
     FinishedOut,
     Forget,
     PrefillProgress,
+    SharePrefixes,
     StepPack,
     TokenOut,
     Verified,
@@ -41,6 +43,11 @@ from inference.core.messages import (
 from inference.testing.embedding import DIM, TAG, embed_ids, similarity
 from inference.testing.script import Plan, plan_for
 
+# What this core counts; everything else it reports is zero or a gauge.
+COUNTERS = (
+    "steps", "decode_forwards", "prompt_tokens", "reused_head_tokens", "prefilled_tokens", "generated_tokens",
+    "cancelled", "embedded_texts", "verified_pairs", "step_seconds_sum", "forgotten_blocks",
+)  # fmt: skip
 BLOCK_TOKENS = 16
 MAX_CONTEXT = 8192
 BLOCKS_TOTAL = 4096
@@ -70,7 +77,7 @@ class ScriptedCore:
         self.waiting: deque[Sequence] = deque()
         self.running: dict[str, Sequence] = {}
         self.heads: OrderedDict[bytes, list[int]] = OrderedDict()
-        self.counters: dict[str, float] = dict.fromkeys(CoreStats.__struct_fields__, 0)
+        self.counters: dict[str, float] = dict.fromkeys(COUNTERS, 0)
         self.out = StepPack()
         self.buffer = bytearray()
 
@@ -107,7 +114,7 @@ class ScriptedCore:
             for command in unpack_inbox(body).commands:
                 self._obey(command)
 
-    def _obey(self, command: Admit | Cancel | Forget | EmbedTexts | VerifyPairs) -> None:
+    def _obey(self, command: Command) -> None:
         match command:
             case Admit():
                 self.waiting.append(Sequence(command, plan_for(command.prompt_ids), time.monotonic()))
@@ -117,12 +124,15 @@ class ScriptedCore:
             case Forget():
                 ids = self.heads.pop(command.conversation, [])
                 self.counters["forgotten_blocks"] += _blocks(len(ids))
+            case SharePrefixes():
+                pass  # nothing is computed here, so there is nothing to share
             case EmbedTexts():
                 vectors = b"".join(embed_ids(ids) for ids in command.token_ids)
                 self.counters["embedded_texts"] += len(command.token_ids)
                 self.out.embedded.append(Embedded(command.id, DIM, vectors))
             case VerifyPairs():
                 scores = [similarity(ids) for ids in command.token_ids]
+                self.counters["verified_pairs"] += len(scores)
                 self.out.verified.append(Verified(command.id, scores))
 
     def _cancel(self, command: Cancel) -> None:
@@ -250,6 +260,7 @@ class ScriptedCore:
             "blocks_total": BLOCKS_TOTAL,
             "blocks_used": used,
             "blocks_cached": cached,
+            "blocks_idle": cached,
             "blocks_free": BLOCKS_TOTAL - used - cached,
         }
         stats = msgspec.convert(self.counters | gauges, CoreStats, strict=False)
