@@ -103,6 +103,12 @@ class WebConfig:
         "Longest an answer may take from acceptance to its end.",
         between=(1, 86_400),
     )
+    orphan_ttl_s: float = setting(
+        "CHAT_ORPHAN_TTL_S",
+        600.0,
+        "An answer of a conversation that no page follows any more is ended as interrupted after so long.",
+        between=(0.1, 86_400),
+    )
     lease_s: float = setting(
         "CHAT_LEASE_S",
         5.0,

@@ -125,9 +125,15 @@ class EngineClient:
         finally:
             session.leave(attachment)
 
-    async def cancel(self, generation_id: str, reason: str = "") -> bool:
-        """True when the generation was running. `reason` is for the engine's log only."""
-        message = pb.CancelRequest(generation_id=generation_id, reason=reason)
+    async def cancel(self, generation_id: str, reason: str = "", *, only_if_orphaned: bool = False) -> bool:
+        """True when the generation was running and is ended now. `reason` is for the engine's log only.
+
+        `only_if_orphaned`: for a keeper that follows without showing it to anybody. It ends as orphaned, and goes on
+        when another client follows it.
+        """
+        message = pb.CancelRequest(
+            generation_id=generation_id, reason=reason, only_if_orphaned=only_if_orphaned
+        )
         reply: pb.CancelReply = await self._call(self._stub().Cancel, message)
         return reply.was_running
 

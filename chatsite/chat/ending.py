@@ -16,7 +16,7 @@ from django.db import Error as DatabaseError
 
 from chatsite.chat import generations, outcome
 from chatsite.chat.events import Durations, Ended
-from chatsite.chat.live import HandedOver
+from chatsite.chat.live import HandedOver, LiveAnswer
 from chatsite.chat.models import FINAL_STATES, State
 from chatsite.chat.outcome import Outcome
 from chatsite.chat.record import LeaseLost, Record
@@ -27,6 +27,9 @@ from inference.types import FinishReason
 
 logger = logging.getLogger(__name__)
 
+# An answer that others follow is asked about again after so long.
+ORPHAN_CHECK_S = 1.0
+
 T = TypeVar("T")
 
 
@@ -34,9 +37,13 @@ async def kept(record: Record, making: Coroutine[Any, Any, T], interrupted: Call
     """The result of `making` beside its checkpoints and within the deadline; `interrupted(outcome)` when it isn't."""
     try:
         async with asyncio.timeout(settings.CONFIG.deadline_s), asyncio.TaskGroup() as group:
-            keeping = group.create_task(record.keep())
+            beside = [
+                group.create_task(record.keep()),
+                group.create_task(_end_when_orphaned(record.live)),
+            ]
             made = await making
-            keeping.cancel()
+            for task in beside:
+                task.cancel()
         return made
     except TimeoutError:
         return interrupted(outcome.TIMED_OUT)
@@ -95,10 +102,22 @@ async def stop(generation: UUID) -> None:
         await cancel_in_engine(generation)  # it may have got there in between
 
 
-async def cancel_in_engine(generation: UUID) -> bool:
+async def _end_when_orphaned(live: LiveAnswer) -> None:
+    """Asks the engine to end what nobody has followed for long; it knows whether other processes follow it.
+
+    The engine's stream then says the end, so what was written is kept as that of an interrupted answer.
+    """
+    ttl_s = settings.CONFIG.orphan_ttl_s
+    while True:
+        await asyncio.sleep(max(ttl_s - live.unfollowed_s, ORPHAN_CHECK_S))
+        if live.unfollowed_s >= ttl_s:
+            await cancel_in_engine(live.generation, only_if_orphaned=True)
+
+
+async def cancel_in_engine(generation: UUID, *, only_if_orphaned: bool = False) -> bool:
     """True when the engine was at it and ends it."""
     try:
-        return await engine().cancel(str(generation))
+        return await engine().cancel(str(generation), only_if_orphaned=only_if_orphaned)
     except EngineError as error:
         logger.warning("the engine could not be told to cancel %s: %s", generation, error.message)
         return False

@@ -13,12 +13,16 @@ from chatsite.chat.models import Origin, State
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Tokens by source. cached = kept KV that was reused; the semantic cache has none."""
+    """Tokens by source. reused = kept KV that was reused; the semantic cache has none.
+
+    `trimmed_messages` of the history were left out, because it is longer than the model's window.
+    """
 
     prompt_tokens: int = 0
     reused_tokens: int = 0
     prefilled_tokens: int = 0
     generated_tokens: int = 0
+    trimmed_messages: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class Accepted:
     answer: UUID | None = None
     cache_outcome: str = ""
     cache_age_s: int | None = None
+    trimmed_messages: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,6 @@ def load(user_id: int, generation: UUID) -> Generation:
 
 def ended_of(row: Generation) -> Ended:
     """The stored end of a generation as an event."""
-    reused = row.reused_head_tokens + row.reused_prefix_tokens
     state = State(row.state)
     is_failure = state in (State.FAILED, State.INTERRUPTED)
     return Ended(
@@ -91,7 +90,13 @@ def ended_of(row: Generation) -> Ended:
         state=state,
         finish_reason=row.finish_reason,
         origin=Origin(row.origin),
-        counts=Counts(row.prompt_tokens, reused, row.prefilled_tokens, row.generated_tokens),
+        counts=Counts(
+            row.prompt_tokens,
+            row.reused_tokens,
+            row.prefilled_tokens,
+            row.generated_tokens,
+            row.trimmed_messages,
+        ),
         durations=Durations(row.queue_ms, row.prefill_ms, row.decode_ms, 0.0, row.ttft_ms),
         model=row.model,
         cache_age_s=row.cache_age_s,

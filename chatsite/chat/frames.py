@@ -143,6 +143,7 @@ class DoneFrame(ServerFrame, tag="done", frozen=True):
     reused_tokens: int
     prefilled_tokens: int
     generated_tokens: int
+    trimmed_messages: int  # of the history, left out because it is longer than the model's window
     ttft_ms: float
     queue_ms: float
     prefill_ms: float

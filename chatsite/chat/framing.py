@@ -68,6 +68,7 @@ def done_frame(ended: Ended, length: int) -> frames.DoneFrame:
         reused_tokens=counts.reused_tokens,
         prefilled_tokens=counts.prefilled_tokens,
         generated_tokens=counts.generated_tokens,
+        trimmed_messages=counts.trimmed_messages,
         ttft_ms=durations.ttft_ms,
         queue_ms=durations.queue_ms,
         prefill_ms=durations.prefill_ms,

@@ -92,6 +92,7 @@ def figures(row: Generation) -> dict[str, Any]:
         "cache_age_s": row.cache_age_s,
         "prompt_tokens": row.prompt_tokens,
         "reused_tokens": ended.counts.reused_tokens,
+        "trimmed_messages": ended.counts.trimmed_messages,
         "prefilled_tokens": row.prefilled_tokens,
         "generated_tokens": row.generated_tokens,
         "queue_ms": row.queue_ms,

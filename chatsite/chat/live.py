@@ -8,7 +8,9 @@ Knows no engine, no database and no transport.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -46,10 +48,17 @@ class LiveAnswer:
         self._progress: Waiting | Reading | None = None
         self._failure: Exception | None = None
         self._changed = asyncio.Event()
+        self._num_followers = 0
+        self._unfollowed_since = time.monotonic()
 
     @property
     def text(self) -> str:
         return "".join(piece.text for piece in self._pieces)
+
+    @property
+    def unfollowed_s(self) -> float:
+        """How long nobody in this process has followed it."""
+        return 0.0 if self._num_followers else time.monotonic() - self._unfollowed_since
 
     @property
     def is_over(self) -> bool:
@@ -86,6 +95,16 @@ class LiveAnswer:
 
     async def follow(self, num_seen: int = 0) -> AsyncGenerator[ReplyEvent, None]:
         """Events after the first `num_seen` pieces, text merged as far as the follower was slow. Raises the failure."""
+        self._num_followers += 1
+        try:
+            async with aclosing(self._follow(num_seen)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._num_followers -= 1
+            self._unfollowed_since = time.monotonic()
+
+    async def _follow(self, num_seen: int) -> AsyncGenerator[ReplyEvent, None]:
         accepted_said = num_seen > 0
         progress_said = self._progress if num_seen else None
         while True:

@@ -141,8 +141,12 @@ class Generation(models.Model):
     prompt_tokens = models.PositiveIntegerField(default=0)
     reused_head_tokens = models.PositiveIntegerField(default=0)
     reused_prefix_tokens = models.PositiveIntegerField(default=0)
+    reused_shared_tokens = models.PositiveIntegerField(default=0)
+    reused_disk_tokens = models.PositiveIntegerField(default=0)
     prefilled_tokens = models.PositiveIntegerField(default=0)
     generated_tokens = models.PositiveIntegerField(default=0)
+    # Messages of the history that were too many for the model's window; the oldest are left out first.
+    trimmed_messages = models.PositiveIntegerField(default=0)
     queue_ms = models.FloatField(default=0)
     prefill_ms = models.FloatField(default=0)
     decode_ms = models.FloatField(default=0)
@@ -170,6 +174,16 @@ class Generation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.state} {self.id}"
+
+    @property
+    def reused_tokens(self) -> int:
+        """Prompt tokens whose KV was reused, from all sources."""
+        return (
+            self.reused_head_tokens
+            + self.reused_prefix_tokens
+            + self.reused_shared_tokens
+            + self.reused_disk_tokens
+        )
 
 
 class PromptTemplate(models.Model):

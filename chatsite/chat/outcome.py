@@ -23,6 +23,7 @@ from inference.types import Done, FinishReason, Timings, Usage
 STATES = {
     FinishReason.STOP: State.COMPLETE,
     FinishReason.LENGTH: State.COMPLETE,
+    FinishReason.REPETITION: State.COMPLETE,
     FinishReason.CANCELLED: State.STOPPED,
     FinishReason.ORPHANED: State.INTERRUPTED,
     FinishReason.FAILED: State.FAILED,
@@ -56,7 +57,11 @@ class Outcome:
     def counts(self) -> Counts:
         usage = self.usage
         return Counts(
-            usage.prompt_tokens, usage.reused_tokens, usage.prefilled_tokens, usage.generated_tokens
+            usage.prompt_tokens,
+            usage.reused_tokens,
+            usage.prefilled_tokens,
+            usage.generated_tokens,
+            usage.trimmed_messages,
         )
 
     def durations(self, ttft_ms: float, total_ms: float) -> Durations:
@@ -76,6 +81,9 @@ class Outcome:
             "prompt_tokens": usage.prompt_tokens,
             "reused_head_tokens": usage.reused_head_tokens,
             "reused_prefix_tokens": usage.reused_prefix_tokens,
+            "reused_shared_tokens": usage.reused_shared_tokens,
+            "reused_disk_tokens": usage.reused_disk_tokens,
+            "trimmed_messages": usage.trimmed_messages,
             "prefilled_tokens": usage.prefilled_tokens,
             "generated_tokens": usage.generated_tokens,
             "queue_ms": durations.queue_ms,

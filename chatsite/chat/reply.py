@@ -32,7 +32,7 @@ from chatsite.engine import engine, engine_info
 from chatsite.errors import ReplyRefused
 from chatsite.metrics import observe_refusal, observe_reply
 from inference.errors import EngineError, ModelLoading
-from inference.types import FinishReason, GenerateRequest, Owner
+from inference.types import FinishReason, GenerateRequest, Owner, Submitted
 
 # A core is back in seconds, a large model in a minute; longer is an outage that people should be told of.
 LOADING_PATIENCE_S = 60.0
@@ -87,10 +87,10 @@ async def _generate(turn: Turn, record: Record, looked: Looked | None) -> Outcom
     if not await run_in_db(generations.move, turn.generation, State.RUNNING, **columns):
         return outcome.STOPPED  # before it began
     try:
-        await _submit(turn)
+        submitted = await _submit(turn)
     except EngineError as error:
         return outcome.of_refusal(error)
-    _accept_api(turn, record.live, looked)
+    _accept_api(turn, record.live, looked, submitted.trimmed_messages)
     try:
         async with aclosing(engine().attach(str(turn.generation))) as events:
             return await relay(events, record)
@@ -98,13 +98,12 @@ async def _generate(turn: Turn, record: Record, looked: Looked | None) -> Outcom
         return outcome.of_loss(error)
 
 
-async def _submit(turn: Turn) -> None:
+async def _submit(turn: Turn) -> Submitted:
     """Hands the question to the engine. A stored one waits while the core is started again; `/v1` callers come back."""
     give_up_at = time.monotonic() + LOADING_PATIENCE_S
     while True:
         try:
-            await engine().submit(_request(turn))
-            return
+            return await engine().submit(_request(turn))
         except ModelLoading:
             if turn.stored is None or time.monotonic() >= give_up_at:
                 raise
@@ -164,12 +163,20 @@ def _open(turn: Turn) -> None:
     )
 
 
-def _accept_api(turn: Turn, live: LiveAnswer, looked: Looked | None) -> None:
-    """A `/v1` question is accepted when nothing can refuse it any more, so its door can say what the cache said."""
+def _accept_api(turn: Turn, live: LiveAnswer, looked: Looked | None, trimmed_messages: int = 0) -> None:
+    """A `/v1` question is accepted when nothing can refuse it any more, so its door can say in the headers what the
+    cache said and what the model was not given."""
     if turn.stored is None:
         found = looked.decision.outcome.value if looked else "bypass"
         age_s = looked.hit.age_s if looked and looked.hit else None
-        live.say(Accepted(turn.generation, cache_outcome=found, cache_age_s=age_s))
+        live.say(
+            Accepted(
+                turn.generation,
+                cache_outcome=found,
+                cache_age_s=age_s,
+                trimmed_messages=trimmed_messages,
+            )
+        )
 
 
 def _request(turn: Turn) -> GenerateRequest:
@@ -180,4 +187,5 @@ def _request(turn: Turn) -> GenerateRequest:
         sampling=turn.sampling,
         priority=turn.priority,
         deadline_s=settings.CONFIG.deadline_s,
+        may_trim=turn.may_trim,
     )

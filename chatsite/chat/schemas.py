@@ -41,6 +41,7 @@ class GenerationOut(Schema):
     reused_tokens: int
     prefilled_tokens: int
     generated_tokens: int
+    trimmed_messages: int
     queue_ms: float
     prefill_ms: float
     decode_ms: float

@@ -58,3 +58,5 @@ class Turn:
     cache: CacheControl = field(default_factory=CacheControl)
     stored: StoredTurn | None = None
     priority: int = 0
+    # A history that is longer than the model's window loses its oldest turns instead of being refused.
+    may_trim: bool = True

@@ -60,8 +60,8 @@ async def _whole(turn: Turn, completion: Completion) -> HttpResponseBase:
                     if failure := formats.failure_of(event):
                         raise failure
                     usage = formats.usage_of(event, num_tokens)
-                    whole: dict[str, Any] = completion.whole("".join(text), event.finish_reason, usage)
-                    return JsonResponse(whole, headers=formats.cache_headers(accepted))
+                    whole: dict[str, Any] = completion.whole("".join(text), event, usage)
+                    return JsonResponse(whole, headers=formats.answer_headers(accepted))
     raise ApiError(500, "internal_error", "The answer ended without saying how.")
 
 
@@ -75,5 +75,5 @@ async def _streamed(turn: Turn, completion: Completion, *, includes_usage: bool)
         raise
     return StreamingHttpResponse(
         stream(completion, pump, includes_usage=includes_usage),
-        headers=HEADERS | formats.cache_headers(accepted),
+        headers=HEADERS | formats.answer_headers(accepted),
     )

@@ -14,8 +14,10 @@ import msgspec
 from chatsite.chat.events import Accepted, Ended
 from chatsite.chat.models import State
 from chatsite.v1.errors import ApiError, body_of, from_code
+from inference.types import FinishReason
 
 X_CACHE = "X-Cache"
+X_TRIMMED = "X-Trimmed-Messages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +28,14 @@ class Completion:
     model: str
     created: int = field(default_factory=lambda: int(time.time()))
 
-    def whole(self, text: str, finish_reason: str, usage: dict[str, Any]) -> dict[str, Any]:
+    def whole(self, text: str, ended: Ended, usage: dict[str, Any]) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None, "annotations": []}
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason}
+        choice = {"index": 0, "message": message, "logprobs": None} | reasons_of(ended)
         return self._frame("chat.completion", [choice]) | {"usage": usage}
 
-    def chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> bytes:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+    def chunk(self, delta: dict[str, Any], ended: Ended | None = None) -> bytes:
+        reasons = {"finish_reason": None} if ended is None else reasons_of(ended)
+        choice = {"index": 0, "delta": delta, "logprobs": None} | reasons
         return event(self._frame("chat.completion.chunk", [choice]))
 
     def usage_chunk(self, usage: dict[str, Any]) -> bytes:
@@ -61,6 +64,13 @@ def error_event(error: ApiError) -> bytes:
     return event(body_of(error))
 
 
+def reasons_of(ended: Ended) -> dict[str, Any]:
+    """Clients know few finish reasons: an answer that we cut short is `length`, and `stop_reason` says why."""
+    if ended.finish_reason == FinishReason.REPETITION:
+        return {"finish_reason": FinishReason.LENGTH.value, "stop_reason": FinishReason.REPETITION.value}
+    return {"finish_reason": ended.finish_reason}
+
+
 def usage_of(ended: Ended, num_streamed: int) -> dict[str, Any]:
     """Token counts; a cached answer was not generated, its tokens are those that were sent."""
     counts = ended.counts
@@ -83,8 +93,10 @@ def failure_of(ended: Ended) -> ApiError | None:
     return from_code(code, ended.error_message or "The answer could not be finished.")
 
 
-def cache_headers(accepted: Accepted | None) -> dict[str, str]:
+def answer_headers(accepted: Accepted | None) -> dict[str, str]:
+    """What the cache said, and how many messages of the history the model was not given."""
     if accepted is None or not accepted.cache_outcome:
         return {}
     age = {} if accepted.cache_age_s is None else {"Age": str(accepted.cache_age_s)}
-    return {X_CACHE: accepted.cache_outcome} | age
+    trimmed = {X_TRIMMED: str(accepted.trimmed_messages)} if accepted.trimmed_messages else {}
+    return {X_CACHE: accepted.cache_outcome} | age | trimmed

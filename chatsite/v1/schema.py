@@ -69,6 +69,7 @@ class ChatRequest(msgspec.Struct):
     response_format: ResponseFormat | None = None
     user: str | None = None
     prompt_cache_key: str | None = None
+    truncation: str | None = None
     cache: CacheWishes | None = None
     tools: Any = None
     functions: Any = None
@@ -102,6 +103,8 @@ def parse_chat(body: Any) -> ChatRequest:
         raise invalid(
             "response_format", "Only the response format 'text' is supported.", "unsupported_parameter"
         )
+    if request.truncation not in (None, "auto", "disabled"):
+        raise invalid("truncation", "'truncation' must be 'auto' or 'disabled'.", "invalid_value")
     if request.n not in (None, 1):
         raise invalid("n", "Only n = 1 is supported.", "unsupported_parameter")
     return request

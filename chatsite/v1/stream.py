@@ -63,7 +63,7 @@ def _end(completion: Completion, ended: Ended, num_tokens: int, *, includes_usag
     failure = formats.failure_of(ended)
     if failure is not None:
         return [formats.error_event(failure)]
-    chunks = [completion.chunk({}, ended.finish_reason)]
+    chunks = [completion.chunk({}, ended)]
     if includes_usage:
         chunks.append(completion.usage_chunk(formats.usage_of(ended, num_tokens)))
     return [*chunks, formats.DONE]

@@ -25,6 +25,7 @@ def turn_of(request: ChatRequest, cache_header: str, caller: Caller, info: Engin
         sampling=sampling_of(request, info.max_output_tokens),
         conversation=_conversation(request),
         cache=cache_control(cache_header, request),
+        may_trim=request.truncation != "disabled",
     )
 
 

@@ -98,15 +98,20 @@ class Engine:
         """Raises RequestRefused."""
         return Submitted(self.id, await self._intake.submit(request))
 
-    def cancel(self, generation_id: str, reason: str) -> bool:
-        """Ends the text now; the last event follows when the core has let go. False when nothing was running."""
-        if self._intake.cancel_early(generation_id):
+    def cancel(self, generation_id: str, reason: str, *, only_if_orphaned: bool = False) -> bool:
+        """Ends the text now; the last event follows when the core has let go. False when nothing was running.
+
+        `only_if_orphaned`: only when no more than one client follows it, which is the caller.
+        """
+        if not only_if_orphaned and self._intake.cancel_early(generation_id):
             return True
         generation = self.archive.find(generation_id)
         if generation is None or generation.state in (State.ENDING, State.ENDED):
             return False
+        if only_if_orphaned and len(generation.followers) > 1:
+            return False
         logger.info("generation %s cancelled: %s", generation_id, reason or "no reason given")
-        self._end_soon(generation, CANCELLED)
+        self._end_soon(generation, ORPHANED if only_if_orphaned else CANCELLED)
         return True
 
     async def warm(self, segments: Sequence[Segment], owner: Owner) -> tuple[bool, int]:

@@ -61,7 +61,10 @@ class EngineService(EngineServicer):
         return pb.SubmitReply(engine=submitted.engine, prompt_tokens=submitted.prompt_tokens)
 
     async def Cancel(self, request: pb.CancelRequest, context: Context) -> pb.CancelReply:
-        return pb.CancelReply(was_running=self._engine.cancel(request.generation_id, request.reason))
+        was_running = self._engine.cancel(
+            request.generation_id, request.reason, only_if_orphaned=request.only_if_orphaned
+        )
+        return pb.CancelReply(was_running=was_running)
 
     async def Warm(self, request: pb.WarmRequest, context: Context) -> pb.WarmReply:
         segments, owner = convert.segments_from_pb(request.segments), convert.owner_from_pb(request.owner)

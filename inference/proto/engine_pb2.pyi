@@ -239,12 +239,14 @@ class Timings(_message.Message):
     def __init__(self, queue_s: _Optional[float] = ..., prefill_s: _Optional[float] = ..., decode_s: _Optional[float] = ..., ttft_s: _Optional[float] = ...) -> None: ...
 
 class CancelRequest(_message.Message):
-    __slots__ = ("generation_id", "reason")
+    __slots__ = ("generation_id", "reason", "only_if_orphaned")
     GENERATION_ID_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    ONLY_IF_ORPHANED_FIELD_NUMBER: _ClassVar[int]
     generation_id: str
     reason: str
-    def __init__(self, generation_id: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+    only_if_orphaned: bool
+    def __init__(self, generation_id: _Optional[str] = ..., reason: _Optional[str] = ..., only_if_orphaned: _Optional[bool] = ...) -> None: ...
 
 class CancelReply(_message.Message):
     __slots__ = ("was_running",)

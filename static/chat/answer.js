@@ -9,6 +9,8 @@ import { truthLine } from "./truth.js";
 // A parse that takes long rests three times as long, so that the page stays quick with very long blocks.
 const REST = 3;
 const LONG_MS = 8;
+// Answers that are complete for the server and may not be for the reader.
+const CUT_SHORT = { length: "cut_by_length", repetition: "cut_by_repetition" };
 
 export class AnswerView {
   constructor(message, actions) {
@@ -76,7 +78,8 @@ export class AnswerView {
     const nodes = [];
     if (state === "failed" || state === "interrupted") nodes.push(this.trouble());
     else if (state === "stopped") nodes.push(el("p", { className: "stopped" }, t("stopped")));
-    if (generation?.finish_reason === "length") nodes.push(el("p", { className: "stopped" }, t("cut_by_length")));
+    const cut = CUT_SHORT[generation?.finish_reason];
+    if (cut) nodes.push(el("p", { className: "stopped" }, t(cut)));
     if (generation?.origin && state !== "failed" && state !== "interrupted") nodes.push(truthLine(generation));
     nodes.push(this.actionRow());
     this.foot.replaceChildren(...nodes);

@@ -20,6 +20,7 @@ function facts(source) {
     generated_tokens: source.generated_tokens ?? 0,
     prompt_tokens: source.prompt_tokens ?? 0,
     reused_tokens: source.reused_tokens ?? 0,
+    trimmed_messages: source.trimmed_messages ?? 0,
     ttft_ms: source.ttft_ms ?? 0,
     queue_ms: source.queue_ms ?? 0,
     prefill_ms: source.prefill_ms ?? 0,

@@ -28,6 +28,8 @@ function facts(generation) {
     parts.push(perSecond ? `${tokens}, ${t("truth.speed", { n: formatNumber(perSecond) })}` : tokens);
   }
   if (generation.reused_tokens) parts.push(t("truth.reused", { count: generation.reused_tokens, n: formatNumber(generation.reused_tokens) }));
+  const trimmed = generation.trimmed_messages;
+  if (trimmed) parts.push(el("span", { title: t("truth.trimmed.why") }, t("truth.trimmed", { count: trimmed, n: formatNumber(trimmed) })));
   return parts.map((part) => (part instanceof Node ? part : el("span", {}, part)));
 }
 
