@@ -1,32 +1,22 @@
 """One forward over a ragged batch.
 
-Turns the scheduler's chunks into tensors, runs the model once and gives the logits of the rows that need a next
-token. Owns the KV tensors. Knows nothing about sampling, queues or why a chunk was chosen.
+Turns the scheduler's chunks into tensors, runs the model once and gives the logits after each chunk. Owns the KV
+tensors. Knows nothing about sampling, queues or why a chunk was chosen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence as Rows
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
 from inference.core.scheduler import Chunk
-from inference.core.sequence import Sequence
 from inference.models.attention import AttentionNotUsable, Group, KvTensors, RaggedBatch
 
 # A decode group is split where padding would more than double the keys that are read, and by this many blocks at least.
 MIN_SPLIT_BLOCKS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Logits:
-    """`rows[i]` (vocabulary) fp32 predicts the next token of `sequences[i]`."""
-
-    sequences: list[Sequence]
-    rows: torch.Tensor
 
 
 class Runner:
@@ -38,25 +28,30 @@ class Runner:
         self._device = tensors.device
 
     @torch.inference_mode()
-    def run(self, chunks: Rows[Chunk]) -> Logits:
-        """Write the KV of every chunk. Running the same chunks again is harmless: it writes the same slots."""
+    def run(self, chunks: Rows[Chunk]) -> torch.Tensor:
+        """Write the KV of every chunk; (num_chunks, vocabulary) fp32 after the last token of each, in their order.
+
+        Also where no token is due yet: broken numbers show there at once. Running the same chunks again is harmless:
+        it writes the same slots.
+        """
         ordered = _decode_rows_first(chunks)
         batch = self._batch(ordered)
         ends = np.cumsum([chunk.num_tokens for chunk in ordered])
-        last_rows = [int(end) - 1 for chunk, end in zip(ordered, ends, strict=True) if chunk.is_last]
+        last_rows = {chunk.sequence.id: end - 1 for chunk, end in zip(ordered, ends, strict=True)}
         output = self._model(
             input_ids=self._tensor(np.concatenate([_token_ids(chunk) for chunk in ordered]))[None],
             position_ids=self._tensor(np.concatenate([_positions(chunk) for chunk in ordered]))[None],
             cache=batch,
             use_cache=True,
             ragged=batch,
-            logits_to_keep=self._tensor(np.asarray(last_rows, dtype=np.int64)),
+            logits_to_keep=self._tensor(np.asarray([last_rows[chunk.sequence.id] for chunk in chunks])),
         )
         if batch.num_updates != self.tensors.shape.num_layers:
             raise AttentionNotUsable(
                 f"{batch.num_updates} of {self.tensors.shape.num_layers} layers wrote their keys"
             )
-        return Logits([chunk.sequence for chunk in ordered if chunk.is_last], output.logits[0].float())
+        logits: torch.Tensor = output.logits[0]
+        return logits.float()
 
     def _batch(self, ordered: list[Chunk]) -> RaggedBatch:
         groups = []

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 import torch
 
 from inference.core.messages import SamplingSpec
+from inference.core.outcome import Outcome
 
 # Below this a temperature means "take the best token".
 GREEDY_TEMPERATURE = 1e-5
 # Sorting a whole vocabulary costs more than a decode step; nearly every nucleus lies within so many candidates.
 NUM_CANDIDATES = 512
+BROKEN = Outcome(error="the model's output holds NaN or infinity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +42,7 @@ class Row:
         return self.spec.temperature < GREEDY_TEMPERATURE
 
 
-@dataclass(frozen=True, slots=True)
-class Sampled:
-    """A token, or `error` where the row's numbers allow none."""
-
-    token: int = -1
-    logprob: float = 0.0
-    top: tuple[tuple[int, float], ...] = ()
-    error: str = ""
-
-
-def sample(logits: torch.Tensor, rows: Sequence[Row]) -> list[Sampled]:
+def sample(logits: torch.Tensor, rows: Sequence[Row]) -> list[Outcome]:
     """One result per row of `logits` (num_rows, vocabulary) fp32, which is left unchanged."""
     best, tokens = logits.max(-1)  # NaN wins a maximum, so this finds broken rows too
     is_sound = torch.isfinite(best).tolist()
@@ -66,12 +58,17 @@ def sample(logits: torch.Tensor, rows: Sequence[Row]) -> list[Sampled]:
     results = []
     for i, row in enumerate(rows):
         if not is_sound[i] or chosen[i] < 0:
-            results.append(Sampled(error="the model's output holds NaN or infinity"))
+            results.append(BROKEN)
         elif row.spec.logprobs >= 0:
             results.append(_with_logprobs(logits[i], chosen[i], row.spec.logprobs))
         else:
-            results.append(Sampled(chosen[i]))
+            results.append(Outcome(chosen[i]))
     return results
+
+
+def are_sound(logits: torch.Tensor) -> list[bool]:
+    """Per row of (num_rows, vocabulary): whether it holds neither NaN nor infinity. NaN wins a maximum."""
+    return torch.isfinite(logits.amax(-1)).tolist()
 
 
 def uniform(seed: int, position: int) -> float:
@@ -173,9 +170,9 @@ def _column(values: Sequence[float], like: torch.Tensor) -> torch.Tensor:
     return torch.tensor(values, dtype=like.dtype, device=like.device)[:, None]
 
 
-def _with_logprobs(logits: torch.Tensor, token: int, num_top: int) -> Sampled:
+def _with_logprobs(logits: torch.Tensor, token: int, num_top: int) -> Outcome:
     """Log-probabilities of the model itself, before penalties and temperature."""
     logprobs = logits.log_softmax(-1)
     values, ids = logprobs.topk(min(num_top, len(logprobs)))
     top = tuple(zip(ids.tolist(), values.tolist(), strict=True))
-    return Sampled(token, float(logprobs[token]), top)
+    return Outcome(token, float(logprobs[token]), top)

@@ -14,6 +14,8 @@ from pathlib import Path
 import torch
 
 from inference.config import EngineConfig
+from inference.core.books import Bounds
+from inference.core.forward import Forward
 from inference.core.kv_cache import BlockActions, KvCache
 from inference.core.lane import EmbeddingLane
 from inference.core.loop import CoreLoop, CoreParts
@@ -82,13 +84,11 @@ def assemble(
     kv = KvCache(num_blocks, prefix, BlockActions(copy=tensors.copy_block, wipe=tensors.wipe_block))
     encode = embedder.embed_ids if embedder else None
     parts = CoreParts(
-        runner=Runner(model.model, tensors),
+        forward=Forward(Runner(model.model, tensors)),
         kv=kv,
         scheduler=Scheduler(kv, Limits(config.max_batch, config.step_tokens)),
         lane=EmbeddingLane(encode, embedder.dim if embedder else 0, config.embed_batch),
-        max_context=max_context,
-        vocab_size=model.vocab_size,
-        block_bytes=shape.bytes_per_block,
+        bounds=Bounds(max_context, model.vocab_size, shape.bytes_per_block),
         clock=clock,
     )
     ready = CoreReady(

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 import torch
 
+from inference.core.books import Bounds
+from inference.core.forward import Forward
 from inference.core.kv_cache import BlockActions, KvCache
 from inference.core.lane import EmbeddingLane, Encode
 from inference.core.loop import CoreLoop, CoreParts
 from inference.core.prefix import PrefixCache
-from inference.core.runner import Logits
 from inference.core.scheduler import Chunk, Limits, Scheduler
 from tests.inference.core.driver import Driver
 
@@ -33,16 +34,11 @@ class FakeRunner:
     broken: set[str] = field(default_factory=set)  # ids whose logits are NaN
     batches: list[list[Chunk]] = field(default_factory=list)
 
-    def run(self, chunks: Rows[Chunk]) -> Logits:
+    def run(self, chunks: Rows[Chunk]) -> torch.Tensor:
         self.batches.append(list(chunks))
         if any(chunk.sequence.id in self.failing for chunk in chunks):
             raise RuntimeError("a broken kernel")
-        rows = [self._row(chunk) for chunk in chunks]
-        done = [(chunk.sequence, row) for chunk, row in zip(chunks, rows, strict=True) if chunk.is_last]
-        return Logits(
-            [sequence for sequence, _ in done],
-            torch.stack([row for _, row in done]) if done else torch.empty(0),
-        )
+        return torch.stack([self._row(chunk) for chunk in chunks])
 
     def copy(self, source: int, target: int) -> None:
         for offset in range(BLOCK_TOKENS):
@@ -83,13 +79,11 @@ def make_fake_core(
     scheduler = Scheduler(kv, Limits(max_batch, step_tokens))
     ticks = itertools.count()
     parts = CoreParts(
-        runner=runner,  # type: ignore[arg-type]
+        forward=Forward(runner),  # type: ignore[arg-type]
         kv=kv,
         scheduler=scheduler,
         lane=EmbeddingLane(encode, dim=2, max_batch=4),
-        max_context=num_blocks * BLOCK_TOKENS,
-        vocab_size=VOCABULARY,
-        block_bytes=1000,
+        bounds=Bounds(max_context=num_blocks * BLOCK_TOKENS, vocab_size=VOCABULARY, block_bytes=1000),
         clock=lambda: float(next(ticks)),
     )
     return FakeCore(Driver(CoreLoop(parts)), runner, kv, scheduler)

@@ -40,14 +40,14 @@ def test_numbers_of_a_poisoned_sequence_never_reach_the_next_owner_of_its_blocks
     prompt = random_prompt(20)
     healthy = make_driver(num_blocks=4).generate(admit(prompt))
     driver = make_driver(num_blocks=4)
-    runner = driver.loop._runner
+    runner = driver.loop._forward.runner
     run = runner.run
 
     def run_and_break(chunks):
         logits = run(chunks)
         for rows in (*runner.tensors.keys, *runner.tensors.values):
             rows.fill_(float("nan"))
-        logits.rows.fill_(float("nan"))
+        logits.fill_(float("nan"))
         return logits
 
     runner.run = run_and_break
