@@ -147,6 +147,10 @@ class KvCache:
                 self._unreachable(block)
         self.num_reused_head = self.num_reused_prefix = self.pool.num_evicted = 0
 
+    def num_reusable(self, sequence: Sequence) -> int:
+        """How many leading tokens a waiting sequence would not have to compute if it got its blocks now."""
+        return self._match(sequence).num_tokens
+
     def num_blocks_for(self, num_tokens: int) -> int:
         return -(-num_tokens // self.block_tokens)
 

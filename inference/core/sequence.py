@@ -37,6 +37,7 @@ class Sequence:
         "_spent_s",
         "admit",
         "arrival",
+        "arrived_at",
         "block_seconds",
         "blocks",
         "error",
@@ -57,6 +58,7 @@ class Sequence:
     def __init__(self, admit: Admit, arrival: int, now: float) -> None:
         self.admit = admit
         self.arrival = arrival  # never changes: a preempted sequence keeps its place
+        self.arrived_at = now
         self.state = State.WAITING
         self.finish_reason = ""
         self.error = ""
@@ -91,6 +93,10 @@ class Sequence:
     @property
     def is_background(self) -> bool:
         return self.admit.is_background
+
+    @property
+    def is_offline(self) -> bool:
+        return self.admit.is_offline
 
     def move(self, state: State, now: float) -> None:
         """Change the state and book the time spent in the old one."""
