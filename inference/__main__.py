@@ -13,7 +13,7 @@ from pathlib import Path
 
 from inference import settings
 from inference.config import EngineConfig
-from inference.front.core_process import EXIT_CONFIG, CoreCommand
+from inference.front.core_process import EXIT_CONFIG, CoreCommand, as_process
 from inference.front.engine import Engine
 from inference.front.model_folder import FolderError, read_model_folder
 from inference.front.serve import serve
@@ -43,9 +43,10 @@ def main(argv: list[str] | None = None) -> int:
     except FolderError as error:
         return _fail(str(error), EXIT_CONFIG)
     command = core_command(config, folder, embed_folder)
+    connect = as_process(command, step_timeout_s=config.step_timeout_s, spawner=spawner)
 
     async def run() -> int:
-        return await serve(Engine(config, model, command, spawner=spawner), say=say)
+        return await serve(Engine(config, model, connect), say=say)
 
     return asyncio.run(run())
 

@@ -6,14 +6,14 @@ Knows their ids and which are under way. Does not know when they are wanted.
 from __future__ import annotations
 
 from inference.core.messages import Admit, SamplingSpec
-from inference.front.core_process import CoreProcess
+from inference.front.core_process import CoreLink
 
 PROBE_PREFIX, WARM_PREFIX = "probe:", "warm:"
 PREFIXES = (PROBE_PREFIX, WARM_PREFIX)
 
 
 class Background:
-    def __init__(self, core: CoreProcess) -> None:
+    def __init__(self, core: CoreLink) -> None:
         self._core = core
         self._under_way: set[str] = set()
         self._num_started = 0

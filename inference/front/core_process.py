@@ -9,9 +9,10 @@ import asyncio
 import logging
 import socket
 import subprocess
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import msgspec
 
@@ -50,12 +51,39 @@ class Listener(Protocol):
     def has_pending_work(self) -> bool: ...
 
 
+class CoreLink(Protocol):
+    """A core as the engine drives it: a child process (`CoreProcess`), or one in this process (`offline.LocalCore`)."""
+
+    gave_up: asyncio.Event
+    is_ready: bool
+    num_restarts: int
+
+    def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    def send(self, command: Command) -> None: ...
+    def check_progress(self) -> None: ...
+
+
+Connect: TypeAlias = Callable[[Listener], CoreLink]
+
+
 @dataclass(frozen=True, slots=True)
 class CoreCommand:
     """How to start the core; `--fd N` is added. `environ` is added to ours."""
 
     argv: Sequence[str]
     environ: dict[str, str]
+
+
+def as_process(command: CoreCommand, *, step_timeout_s: float, spawner: Spawner) -> Connect:
+    """A core of its own process for the engine that asks for it."""
+
+    def connect(listener: Listener) -> CoreProcess:
+        return CoreProcess(
+            command, listener, step_timeout_s=step_timeout_s, clock=time.monotonic, spawner=spawner
+        )
+
+    return connect
 
 
 class CoreProcess:

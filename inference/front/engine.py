@@ -17,7 +17,7 @@ from inference.core.messages import Cancel, CoreReady, FinishedOut, Forget, Step
 from inference.errors import ModelLoading
 from inference.front.archive import Archive
 from inference.front.background import PROBE_PREFIX, Background
-from inference.front.core_process import CoreCommand, CoreProcess
+from inference.front.core_process import Connect
 from inference.front.counters import Counters
 from inference.front.generation import (
     CANCELLED,
@@ -36,7 +36,6 @@ from inference.front.lane import RESTART_RETRY_S, Lane
 from inference.front.model import ServedModel
 from inference.front.ownership import OwnerKeys
 from inference.front.readiness import Readiness
-from inference.front.spawner import Spawner
 from inference.types import EngineInfo, EngineStats, FinishReason, GenerateRequest, Owner, Segment, Submitted
 
 logger = logging.getLogger(__name__)
@@ -51,9 +50,8 @@ class Engine:
         self,
         config: EngineConfig,
         model: ServedModel,
-        core_command: CoreCommand,
+        connect: Connect,
         *,
-        spawner: Spawner,
         clock: Clock = time.monotonic,
     ) -> None:
         self.id = uuid.uuid4().hex
@@ -61,9 +59,7 @@ class Engine:
         self.model = model
         self.archive = Archive(ttl_s=config.log_ttl_s, clock=clock)
         self.counters = Counters()
-        self.core = CoreProcess(
-            core_command, self, step_timeout_s=config.step_timeout_s, clock=clock, spawner=spawner
-        )
+        self.core = connect(self)
         self.lane = Lane(self.core)
         self._background = Background(self.core)
         self.readiness = Readiness(

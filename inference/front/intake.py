@@ -16,7 +16,7 @@ from inference.errors import InvalidRequest, ModelLoading, RequestRefused
 from inference.front import admission, sampling
 from inference.front.archive import Archive
 from inference.front.background import PREFIXES
-from inference.front.core_process import CoreProcess
+from inference.front.core_process import CoreLink
 from inference.front.counters import Counters
 from inference.front.generation import CANCELLED, Clock, Generation, GenerationLimits, State
 from inference.front.model import ServedModel
@@ -37,7 +37,7 @@ class Parts:
     model: ServedModel
     archive: Archive
     counters: Counters
-    core: CoreProcess
+    core: CoreLink
     keys: OwnerKeys
     clock: Clock
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from inference.core.messages import Embedded, EmbedTexts, StepPack, Verified, VerifyPairs
 from inference.errors import EngineError, EngineUnavailable, InvalidRequest, ModelLoading, QueueFull
-from inference.front.core_process import CoreProcess
+from inference.front.core_process import CoreLink
 
 # When full, further texts are refused: a text takes some milliseconds, so this is a wait of many seconds.
 MAX_WAITING_TEXTS = 4096
@@ -20,7 +20,7 @@ Answer = TypeVar("Answer", Embedded, Verified)
 
 
 class Lane:
-    def __init__(self, core: CoreProcess) -> None:
+    def __init__(self, core: CoreLink) -> None:
         self._core = core
         self._embedding: dict[str, asyncio.Future[Embedded]] = {}
         self._verifying: dict[str, asyncio.Future[Verified]] = {}

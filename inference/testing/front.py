@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from inference.config import EngineConfig
-from inference.front.core_process import CoreCommand
+from inference.front.core_process import Connect, CoreCommand, as_process
 from inference.front.engine import Engine
 from inference.front.model import ServedModel
 from inference.front.prompts import PromptBuilder
@@ -27,13 +27,14 @@ async def serve_scripted(config: EngineConfig) -> int:
     def say(line: str) -> None:
         print(f"engine: {line}", flush=True)
 
-    engine = Engine(config, scripted_model(config), core_command(config), spawner=Spawner(config.front_nice))
+    engine = Engine(config, scripted_model(config), scripted_core(config))
     return await serve(engine, say=say)
 
 
-def core_command(config: EngineConfig) -> CoreCommand:
+def scripted_core(config: EngineConfig) -> Connect:
     argv = [sys.executable, "-m", "inference.testing.core", "--max-batch", str(config.max_batch)]
-    return CoreCommand(argv, {})
+    spawner = Spawner(config.front_nice)
+    return as_process(CoreCommand(argv, {}), step_timeout_s=config.step_timeout_s, spawner=spawner)
 
 
 def scripted_model(config: EngineConfig) -> ServedModel:

@@ -6,8 +6,7 @@ from inference.config import EngineConfig
 from inference.core.messages import CoreStats, FinishedOut, StepPack, TokenOut
 from inference.front.background import PROBE_PREFIX
 from inference.front.engine import Engine
-from inference.front.spawner import Spawner
-from inference.testing.front import core_command, scripted_model
+from inference.testing.front import scripted_core, scripted_model
 
 
 class Time:
@@ -19,7 +18,7 @@ class Time:
 
 def make_engine() -> tuple[Engine, Time]:
     config, clock = EngineConfig(), Time()
-    engine = Engine(config, scripted_model(config), core_command(config), spawner=Spawner(), clock=clock)
+    engine = Engine(config, scripted_model(config), scripted_core(config), clock=clock)
     engine.on_step(StepPack(tokens=[TokenOut("somebody", 1)]))
     assert engine.reason == ""
     return engine, clock
