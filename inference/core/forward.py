@@ -15,6 +15,7 @@ from inference.core.outcome import Outcome
 from inference.core.runner import Runner
 from inference.core.sampler import BROKEN, Row, are_sound, sample
 from inference.core.scheduler import Chunk
+from inference.core.sequence import Sequence
 
 log = logging.getLogger(__name__)
 
@@ -47,10 +48,14 @@ def _outcomes(chunks: Rows[Chunk], logits: torch.Tensor) -> list[Outcome]:
         for i, is_sound in zip(middle, are_sound(logits[middle]), strict=True):
             outcomes[i] = Outcome() if is_sound else BROKEN
     if last:
-        rows = [Row(s.admit.sampling, s.token_ids, s.num_prompt) for s in (chunks[i].sequence for i in last)]
+        rows = [_row(chunks[i].sequence) for i in last]
         for i, outcome in zip(last, _sample(logits[last] if middle else logits, rows), strict=True):
             outcomes[i] = outcome
     return outcomes
+
+
+def _row(sequence: Sequence) -> Row:
+    return Row(sequence.admit.sampling, sequence.token_ids, sequence.num_prompt, sequence.admit.stop_ids)
 
 
 def _sample(logits: torch.Tensor, rows: list[Row]) -> list[Outcome]:

@@ -1,8 +1,9 @@
 """The next token of every row.
 
 Each row has its own settings and a batch may mix all of them. The random number of a row depends on (seed,
-position) only, so a seeded answer is the same in any company. Penalties, temperature, top_k, top_p, min_p are
-applied in the order that transformers' `generate()` applies them. Knows logits and token ids; no sequences.
+position) only, so a seeded answer is the same in any company. The order is that of transformers' `generate()`:
+logit_bias, penalties, the mask of ends before min_tokens, temperature, top_k, top_p, min_p, then the draw.
+Knows logits and token ids; no sequences.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ BROKEN = Outcome(error="the model's output holds NaN or infinity")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row's settings and history: prompt and output so far."""
+    """One row's settings and history: prompt and output so far. `stop_ids` end its answer."""
 
     spec: SamplingSpec
     token_ids: Sequence[int]
     num_prompt: int
+    stop_ids: Sequence[int] = ()
 
     @property
     def position(self) -> int:
@@ -41,29 +43,40 @@ class Row:
     def is_greedy(self) -> bool:
         return self.spec.temperature < GREEDY_TEMPERATURE
 
+    @property
+    def must_go_on(self) -> bool:
+        """Whether the answer is still too short to end."""
+        return len(self.token_ids) - self.num_prompt < self.spec.min_tokens
+
+    @property
+    def is_adjusted(self) -> bool:
+        spec = self.spec
+        penalties = (spec.repetition_penalty - 1.0, spec.presence_penalty, spec.frequency_penalty)
+        return any(penalties) or bool(spec.logit_bias) or (self.must_go_on and bool(self.stop_ids))
+
 
 def sample(logits: torch.Tensor, rows: Sequence[Row]) -> list[Outcome]:
-    """One result per row of `logits` (num_rows, vocabulary) fp32, which is left unchanged."""
-    best, tokens = logits.max(-1)  # NaN wins a maximum, so this finds broken rows too
-    is_sound = torch.isfinite(best).tolist()
-    penalised = [i for i, row in enumerate(rows) if is_sound[i] and _has_penalty(row.spec)]
-    adjusted = _penalise(logits, rows, penalised) if penalised else logits
-    if penalised:
-        tokens = adjusted.argmax(-1)
+    """One outcome per row of `logits` (num_rows, vocabulary) fp32, which is left unchanged."""
+    is_sound = are_sound(logits)
+    adjusted = _adjust(logits, rows, is_sound)
+    best, tokens = adjusted.max(-1)
     chosen: list[int] = tokens.tolist()
-    drawn = [i for i, row in enumerate(rows) if is_sound[i] and not row.is_greedy]
+    is_possible = torch.isfinite(best).tolist()
+    drawn = [i for i, row in enumerate(rows) if is_possible[i] and not row.is_greedy]
     if drawn:
         for i, token in zip(drawn, _draw(adjusted[drawn], [rows[i] for i in drawn]), strict=True):
             chosen[i] = token
-    results = []
+    outcomes = []
     for i, row in enumerate(rows):
         if not is_sound[i] or chosen[i] < 0:
-            results.append(BROKEN)
+            outcomes.append(BROKEN)
+        elif not is_possible[i]:
+            outcomes.append(Outcome(error="nothing may be sampled: every token is masked"))
         elif row.spec.logprobs >= 0:
-            results.append(_with_logprobs(logits[i], chosen[i], row.spec.logprobs))
+            outcomes.append(_with_logprobs(logits[i], chosen[i], row.spec.logprobs))
         else:
-            results.append(Outcome(chosen[i]))
-    return results
+            outcomes.append(Outcome(chosen[i]))
+    return outcomes
 
 
 def are_sound(logits: torch.Tensor) -> list[bool]:
@@ -78,25 +91,39 @@ def uniform(seed: int, position: int) -> float:
     return (int.from_bytes(digest, "little") >> 11) / (1 << 53)
 
 
-def _has_penalty(spec: SamplingSpec) -> bool:
-    return spec.repetition_penalty != 1.0 or spec.presence_penalty != 0.0 or spec.frequency_penalty != 0.0
-
-
-def _penalise(logits: torch.Tensor, rows: Sequence[Row], penalised: list[int]) -> torch.Tensor:
-    """Repetition looks at prompt and output, presence and frequency at the output only."""
+def _adjust(logits: torch.Tensor, rows: Sequence[Row], is_sound: list[bool]) -> torch.Tensor:
+    """The scores after bias, penalties and masks; the logits themselves where no row has any."""
+    wanted = [i for i, row in enumerate(rows) if is_sound[i] and row.is_adjusted]
+    if not wanted:
+        return logits
     adjusted = logits.clone()
-    for i in penalised:
-        spec, scores = rows[i].spec, adjusted[i]
-        seen = torch.tensor(rows[i].token_ids, dtype=torch.long, device=logits.device)
-        output = seen[rows[i].num_prompt :]
-        if spec.repetition_penalty != 1.0:
-            before = scores[seen]
-            scores[seen] = torch.where(
-                before > 0, before / spec.repetition_penalty, before * spec.repetition_penalty
-            )
-        scores[output] = scores[output] - spec.presence_penalty
-        scores.index_add_(0, output, torch.full_like(output, -spec.frequency_penalty, dtype=scores.dtype))
+    for i in wanted:
+        _bias(adjusted[i], rows[i].spec)
+        _penalise(adjusted[i], rows[i])
+        if rows[i].must_go_on:
+            adjusted[i][list(rows[i].stop_ids)] = -math.inf
     return adjusted
+
+
+def _bias(scores: torch.Tensor, spec: SamplingSpec) -> None:
+    if spec.logit_bias:
+        ids = torch.tensor([token for token, _ in spec.logit_bias], device=scores.device)
+        biases = torch.tensor([bias for _, bias in spec.logit_bias], dtype=scores.dtype, device=scores.device)
+        scores.index_add_(0, ids, biases)
+
+
+def _penalise(scores: torch.Tensor, row: Row) -> None:
+    """Repetition looks at prompt and output, presence and frequency at the output only."""
+    spec = row.spec
+    seen = torch.tensor(row.token_ids, dtype=torch.long, device=scores.device)
+    output = seen[row.num_prompt :]
+    if spec.repetition_penalty != 1.0:
+        before = scores[seen]
+        scores[seen] = torch.where(
+            before > 0, before / spec.repetition_penalty, before * spec.repetition_penalty
+        )
+    scores[output] = scores[output] - spec.presence_penalty
+    scores.index_add_(0, output, torch.full_like(output, -spec.frequency_penalty, dtype=scores.dtype))
 
 
 def _draw(logits: torch.Tensor, rows: list[Row]) -> list[int]:
@@ -119,14 +146,23 @@ def _draw(logits: torch.Tensor, rows: list[Row]) -> list[int]:
 
 
 def _draw_cut(scaled: torch.Tensor, rows: list[Row]) -> list[int]:
-    """Rows with top_k or top_p, over their best candidates in falling order."""
-    vocabulary = scaled.shape[-1]
-    wanted = max([NUM_CANDIDATES, *(row.spec.top_k for row in rows)])
-    weights, candidates, is_enough = _nucleus(scaled, rows, min(wanted, vocabulary))
-    if not all(is_enough):
-        weights, candidates, _ = _nucleus(scaled, rows, vocabulary)
+    """Rows with top_k or top_p, over their best candidates in falling order.
+
+    Which of them need a look at the whole vocabulary is decided row by row: company changes no row's arithmetic.
+    """
+    tokens, is_enough = _draw_among(scaled, rows, min(NUM_CANDIDATES, scaled.shape[-1]))
+    wide = [i for i, enough in enumerate(is_enough) if not enough]
+    if wide:
+        further, _ = _draw_among(scaled[wide], [rows[i] for i in wide], scaled.shape[-1])
+        for i, token in zip(wide, further, strict=True):
+            tokens[i] = token
+    return tokens
+
+
+def _draw_among(scaled: torch.Tensor, rows: list[Row], num: int) -> tuple[list[int], list[bool]]:
+    weights, candidates, is_enough = _nucleus(scaled, rows, num)
     ranks = _invert(weights, rows)
-    return [-1 if rank < 0 else int(candidates[i, rank]) for i, rank in enumerate(ranks)]
+    return [-1 if rank < 0 else int(candidates[i, rank]) for i, rank in enumerate(ranks)], is_enough
 
 
 def _nucleus(
@@ -136,7 +172,7 @@ def _nucleus(
 
     Also says for each row whether the nucleus surely ended within the candidates.
     """
-    values, candidates = scaled.topk(num, dim=-1)
+    values, candidates = _best(scaled, num)
     weights = values.double().exp()
     top_k = [row.spec.top_k if row.spec.top_k > 0 else scaled.shape[-1] for row in rows]
     ranks = torch.arange(num, device=scaled.device)
@@ -154,11 +190,20 @@ def _nucleus(
     return weights, candidates, is_enough
 
 
+def _best(scaled: torch.Tensor, num: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The `num` best in falling order; of equals (common in half precision) the lowest id first, as greedy takes it."""
+    candidates = scaled.topk(num, dim=-1).indices.sort(-1).values
+    values, order = scaled.gather(-1, candidates).sort(dim=-1, descending=True, stable=True)
+    return values, candidates.gather(-1, order)
+
+
 def _invert(weights: torch.Tensor, rows: list[Row]) -> list[int]:
     """Index of each row's drawn weight; -1 where the weights are not usable. The best weight is 1, so some are."""
     cumulative = weights.cumsum(-1)
     totals = cumulative[:, -1:]
     targets = _column([uniform(row.spec.seed, row.position) for row in rows], weights) * totals
+    # Rounded up to the total, a target would lie behind the last weight that is not 0.
+    targets = torch.minimum(targets, torch.nextafter(totals, torch.zeros_like(totals)))
     drawn = torch.searchsorted(cumulative, targets, right=True).clamp_(max=weights.shape[-1] - 1)
     return [
         index if math.isfinite(total) and total > 0 else -1
