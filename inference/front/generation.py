@@ -16,6 +16,7 @@ from inference.core.messages import FinishedOut, TokenOut
 from inference.errors import BY_CODE
 from inference.front.detokenizer import Detokenizer
 from inference.front.log import EventLog
+from inference.front.repetition import RepetitionDetector
 from inference.front.stops import StopFilter
 from inference.front.tokenizer import Tokenizer
 from inference.proto import engine_pb2 as pb
@@ -57,13 +58,18 @@ ORPHANED = Ending(FinishReason.ORPHANED)
 
 @dataclass(frozen=True, slots=True)
 class GenerationLimits:
-    """Where an answer ends. One whose log gets larger than `max_log_bytes` ends as if its length were reached."""
+    """Where an answer ends. One whose log gets larger than `max_log_bytes` ends as if its length were reached.
+
+    Before `min_tokens` neither a stop string nor a repetition ends it; a stop string is looked for in what comes then.
+    """
 
     deadline_s: float
     max_log_bytes: int
     stops: tuple[str, ...] = ()
     stop_ids: frozenset[int] = frozenset()
     wants_logprobs: bool = False
+    min_tokens: int = 0
+    repetition_tokens: int = 0
 
 
 class Follower(Protocol):
@@ -94,9 +100,11 @@ class Generation:
         self.num_visible_tokens = 0
         self._num_taken_tokens = 0
         self._tokenizer = tokenizer
+        self.stop_ids = limits.stop_ids
         self._ignored_ids = limits.stop_ids | tokenizer.special_ids
         self._detokenizer = Detokenizer(tokenizer)
         self._stops = StopFilter(limits.stops)
+        self._repetition = RepetitionDetector(limits.repetition_tokens)
         self._unreleased: deque[tuple[int, list[TokenOut]]] = deque()  # (characters, tokens that make them)
         self._undecoded: list[TokenOut] = []
         self._fresh: list[tuple[str, list[TokenOut]]] = []
@@ -139,17 +147,13 @@ class Generation:
         if out.token in self._ignored_ids:
             return
         self._num_taken_tokens += 1
+        is_circling = self._repetition.push(out.token)
         self._undecoded.append(out)
-        text = self._detokenizer.push(out.token)
-        if not text:
-            return
-        num_ready = len(self._undecoded) - self._detokenizer.num_pending
-        self._unreleased.append((len(text), self._undecoded[:num_ready]))
-        del self._undecoded[:num_ready]
-        visible, is_stopped = self._stops.push(text)
-        self._release(visible)
+        is_stopped = self._show_text(self._detokenizer.push(out.token))
         if is_stopped:
             self.end_soon(Ending(FinishReason.STOP))
+        elif is_circling and self._may_stop:
+            self.end_soon(Ending(FinishReason.REPETITION))
         elif self.log.num_bytes > self._limits.max_log_bytes:
             self.end_soon(Ending(FinishReason.LENGTH))
 
@@ -208,13 +212,25 @@ class Generation:
         usage = pb.Usage(prompt_tokens=self.prompt_tokens, generated_tokens=self._num_taken_tokens)
         self._end(usage, pb.Timings(ttft_s=self._ttft_s))
 
+    @property
+    def _may_stop(self) -> bool:
+        return self._num_taken_tokens >= self._limits.min_tokens
+
+    def _show_text(self, text: str) -> bool:
+        """Passes decoded text on to the stop strings and, as far as they let it, to the reader; True at a stop."""
+        if not text:
+            return False
+        num_ready = len(self._undecoded) - self._detokenizer.num_pending
+        self._unreleased.append((len(text), self._undecoded[:num_ready]))
+        del self._undecoded[:num_ready]
+        visible, is_stopped = self._stops.push(text) if self._may_stop else (text, False)
+        self._release(visible)
+        return is_stopped
+
     def _flushed(self, out: FinishedOut) -> Ending:
-        tail = self._detokenizer.flush()
-        if tail:
-            self._unreleased.append((len(tail), self._undecoded))
-            self._undecoded = []
-        visible, is_stopped = self._stops.push(tail)
-        self._release(visible if is_stopped else visible + self._stops.flush())
+        is_stopped = self._show_text(self._detokenizer.flush())
+        if not is_stopped:
+            self._release(self._stops.flush())
         self.publish()
         if is_stopped:
             return Ending(FinishReason.STOP)

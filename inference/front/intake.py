@@ -63,6 +63,14 @@ class Intake:
             return await asyncio.shield(first)
         return await self._submit_first(request)
 
+    async def check(self, request: GenerateRequest) -> None:
+        """Raises what `submit` would, whatever waits at the moment; starts nothing."""
+        _check_id(request.generation_id)
+        sampling.resolve(request.sampling, self._parts.model.defaults, self._parts.model.tokenizer.knows)
+        self._parts.keys.conversation(request.owner)
+        prompt = await self.prompt(request.segments)
+        admission.check_context(self.limits(), len(prompt.ids))
+
     def cancel_early(self, generation_id: str) -> bool:
         """True when that id is being submitted now: it will end as cancelled without having run."""
         if generation_id not in self._submitting:
@@ -114,30 +122,30 @@ class Intake:
 
     async def _accept(self, request: GenerateRequest) -> int:
         parts, limits = self._parts, self.limits()
-        spec = sampling.resolve(request.sampling, parts.model.defaults)
+        spec = sampling.resolve(request.sampling, parts.model.defaults, parts.model.tokenizer.knows)
         salt, conversation = parts.keys.salt(request.owner), parts.keys.conversation(request.owner)
         self._check(limits, admission.estimate_tokens(sum(len(segment.text) for segment in request.segments)))
         prompt = await self.prompt(request.segments)
         limits = self.limits()  # the core may have been lost meanwhile
         self._check(limits, len(prompt.ids))
         generation = self._new_generation(request, len(prompt.ids))
+        admit = Admit(
+            id=request.generation_id,
+            prompt_ids=prompt.ids,
+            sampling=spec,
+            max_tokens=admission.answer_tokens(limits, len(prompt.ids), request.sampling.max_tokens),
+            stop_ids=sorted(generation.stop_ids),
+            salt=salt,
+            conversation=conversation,
+            priority=request.priority,
+            is_offline=request.is_offline,
+        )
         parts.archive.add(generation)
         if request.generation_id in self._cancelled_early:
             generation.abandon(CANCELLED)
             parts.archive.settle(generation)
-            return len(prompt.ids)
-        parts.core.send(
-            Admit(
-                id=request.generation_id,
-                prompt_ids=prompt.ids,
-                sampling=spec,
-                max_tokens=admission.answer_tokens(limits, len(prompt.ids), request.sampling.max_tokens),
-                stop_ids=sorted(parts.model.stop_ids),
-                salt=salt,
-                conversation=conversation,
-                priority=request.priority,
-            )
-        )
+        else:
+            parts.core.send(admit)
         return len(prompt.ids)
 
     def _check(self, limits: admission.Limits, prompt_tokens: int) -> None:
@@ -159,7 +167,9 @@ class Intake:
         longest_s = config.deadline_s
         limits = GenerationLimits(
             stops=request.sampling.stop,
-            stop_ids=model.stop_ids,
+            stop_ids=model.stop_ids.union(request.sampling.stop_ids),
+            min_tokens=request.sampling.min_tokens or 0,
+            repetition_tokens=config.repetition_tokens,
             deadline_s=min(request.deadline_s, longest_s) if request.deadline_s > 0 else longest_s,
             max_log_bytes=config.log_max_bytes,
             wants_logprobs=request.sampling.logprobs is not None,

@@ -24,7 +24,7 @@ from inference.testing.tokenizer import (
 
 PREFIX = "/script"
 ECHO_DELAY_MS = 1.0
-_FILLER = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor "
+_FILLER = ("lorem", "ipsum", "dolor", "sit", "amet", "consectetur", "adipiscing", "elit", "sed", "do")
 _USER = list(b"user\n")
 
 
@@ -101,10 +101,16 @@ def _steps(script: Script) -> tuple[tuple[int, ...], ...]:
         return tuple(tuple(_chunks(bytes.fromhex(piece))) for piece in script.hex)
     if script.pieces is not None:
         return tuple(tuple(_chunks(piece.encode())) for piece in script.pieces)
-    tokens = tokens_of(_FILLER if script.text is None else script.text)
+    tokens = tokens_of(_filler(script.tokens or 0) if script.text is None else script.text)
     if script.tokens is not None and tokens:
         tokens = (tokens * (script.tokens // len(tokens) + 1))[: script.tokens]
     return _one_by_one(tokens)
+
+
+def _filler(num_tokens: int) -> str:
+    """At least so many tokens, which never go round in circles: the words are numbered."""
+    numbers = range(max(num_tokens, len(_FILLER)))
+    return "".join(f"{_FILLER[number % len(_FILLER)]} {number} " for number in numbers)
 
 
 def _one_by_one(tokens: list[int]) -> tuple[tuple[int, ...], ...]:

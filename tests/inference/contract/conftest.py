@@ -19,6 +19,8 @@ from inference.types import GenerateRequest, Owner, Sampling, Segment
 
 # Two places in the batch and three in the queue, so that tests can fill both.
 FLAGS = ("--max-batch", "2", "--max-queue", "3", "--probe-interval-s", "0.5", "--probe-timeout-s", "2")
+# A random model is soon caught in a loop, and tests want answers of any length from it.
+REAL_FLAGS = (*FLAGS, "--repetition-tokens", "0")
 OWNER = Owner("tenant", "user")
 
 
@@ -67,7 +69,7 @@ def real(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     model, embedder = write_tiny_model(models / "tiny"), write_tiny_embedder(models / "embedder")
     address = f"unix:{run_folder}/real/engine.sock"
     argv = [sys.executable, "-m", "inference", "--address", address, "--model", str(model)]
-    argv += ["--embed-model", str(embedder), "--threads", "1", "--kv-memory-mb", "16", *FLAGS]
+    argv += ["--embed-model", str(embedder), "--threads", "1", "--kv-memory-mb", "16", *REAL_FLAGS]
     yield from _running(Target("real", EngineProcess(address, argv, start_timeout_s=120)))
 
 

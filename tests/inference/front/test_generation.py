@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -29,11 +30,9 @@ class Reader:
         self.heard.append(generation_id)
 
 
-def generation(
-    *, stops: tuple[str, ...] = (), clock: Clock | None = None, max_log_bytes: int = 10**6
-) -> Generation:
-    limits = GenerationLimits(60.0, max_log_bytes, stops, frozenset({END_OF_TURN}))
-    return Generation("g", 7, limits, tokenizer=DECODER, clock=clock or Clock())
+def generation(*, clock: Clock | None = None, **limits: Any) -> Generation:
+    defaults = GenerationLimits(60.0, 10**6, stop_ids=frozenset({END_OF_TURN}))
+    return Generation("g", 7, replace(defaults, **limits), tokenizer=DECODER, clock=clock or Clock())
 
 
 def feed(one: Generation, tokens: list[int]) -> None:
@@ -125,6 +124,67 @@ def test_a_log_that_is_full_ends_the_answer_as_length() -> None:
     assert one.ending is not None
     assert one.ending.reason == "length"
     assert one.log.num_bytes < 400
+
+
+def test_a_stop_string_before_min_tokens_is_text_and_ends_the_answer_behind_them() -> None:
+    one = generation(stops=("b",), min_tokens=4)
+    feed(one, [*b"abcabc"])
+    assert text(one) == "abca"
+    assert one.ending is not None
+    assert one.ending.reason == "stop"
+
+
+def test_a_stop_string_is_not_made_of_text_that_has_left() -> None:
+    one = generation(stops=("ab",), min_tokens=2)
+    feed(one, [*b"abxab"])
+    assert text(one) == "abx"
+
+
+def test_a_circling_answer_ends_with_a_reason_of_its_own_and_keeps_its_text() -> None:
+    one = generation(repetition_tokens=16)
+    feed(one, [*b"so: ", *b"ha" * 100])
+    assert one.ending is not None
+    assert one.ending.reason == "repetition"
+    assert text(one) == "so: " + "ha" * 8
+    one.finish(FinishedOut("g", "repetition"))
+    assert one.log.after(0, 10**9)[-1].done.finish_reason == "repetition"
+
+
+def test_an_answer_may_circle_until_min_tokens() -> None:
+    one = generation(repetition_tokens=16, min_tokens=90)
+    feed(one, [*b"ha" * 100])
+    assert 90 <= one.num_visible_tokens < 90 + 16
+
+
+def test_stop_ids_of_the_request_have_no_text() -> None:
+    one = generation(stop_ids=frozenset({END_OF_TURN, 0x42}))
+    feed(one, [*b"aB"])
+    one.finish(FinishedOut("g", "stop"))
+    assert (text(one), ids(one)) == ("a", [0x61])
+
+
+def test_logprobs_leave_with_their_tokens_and_spell_the_answer_in_bytes() -> None:
+    answer = "a你🌤"
+    one = generation(wants_logprobs=True, stops=("zz",))
+    for number, token in enumerate(answer.encode()):
+        one.take(TokenOut("g", token, -0.5 * number, [(token, -0.5 * number), (0x80, -3.0)]))
+        one.publish()
+    one.finish(FinishedOut("g", "stop"))
+    deltas = [event.delta for event in one.log.after(0, 10**9) if event.HasField("delta")]
+    for delta in deltas:
+        assert [entry.token_id for entry in delta.logprobs] == list(delta.token_ids)
+    entries = [entry for delta in deltas for entry in delta.logprobs]
+    assert b"".join(entry.token for entry in entries) == answer.encode()
+    assert [entry.logprob for entry in entries] == [-0.5 * number for number in range(len(entries))]
+    assert entries[1].token == b"\xe4"
+    assert [top.token for top in entries[1].top] == [b"\xe4", b"\x80"]
+
+
+def test_nobody_pays_for_logprobs_that_nobody_asked_for() -> None:
+    one = generation()
+    one.take(TokenOut("g", 0x41, -1.0, [(0x41, -1.0)]))
+    one.publish()
+    assert not one.log.after(0, 10**9)[0].delta.logprobs
 
 
 def test_followers_hear_of_every_logged_event_and_progress_ends_with_the_first() -> None:
