@@ -32,6 +32,7 @@ class FakeRunner:
     slots: dict[tuple[int, int], int] = field(default_factory=dict)
     failing: set[str] = field(default_factory=set)  # ids whose forward raises
     broken: set[str] = field(default_factory=set)  # ids whose logits are NaN
+    broken_from: dict[str, int] = field(default_factory=dict)  # id: position whose KV is NaN
     batches: list[list[Chunk]] = field(default_factory=list)
 
     def run(self, chunks: Rows[Chunk]) -> torch.Tensor:
@@ -57,8 +58,9 @@ class FakeRunner:
             places[sequence.num_computed :], sequence.token_ids[sequence.num_computed : end], strict=True
         ):
             self.slots[place] = token
-        row = torch.full((VOCABULARY,), float("nan") if sequence.id in self.broken else 0.0)
-        if sequence.id not in self.broken:
+        is_broken = sequence.id in self.broken or self.broken_from.get(sequence.id, end) < end
+        row = torch.full((VOCABULARY,), float("nan") if is_broken else 0.0)
+        if not is_broken:
             row[next_token([self.slots[place] for place in places])] = 1.0
         return row
 

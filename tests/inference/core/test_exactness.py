@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from inference.core.messages import SamplingSpec
 from tests.inference.core.driver import admit
 
 LENGTHS = [1, 5, 16, 17, 40, 100]
@@ -97,36 +96,3 @@ def test_the_real_model_answers_like_generate(real_model_folder) -> None:
     follow_up = admit(history, max_tokens=8, conversation=bytes([0]))
     assert driver.generate(follow_up) == plain_generate(real_model_folder, history, 8)
     assert driver.end(follow_up).prefilled_tokens == 6 + 1
-
-
-def test_sampled_answers_do_not_depend_on_company(make_driver, random_prompt) -> None:
-    greedy = admit([5, 6, 7], max_tokens=4)
-    seeded_spec = SamplingSpec(temperature=1.5, seed=7)
-    nucleus_spec = SamplingSpec(temperature=0.9, top_p=0.8, min_p=0.01, seed=9, repetition_penalty=1.2)
-    only_best = admit([5, 6, 7], max_tokens=12, sampling=SamplingSpec(temperature=1.0, top_k=1, seed=3))
-    prompts = [random_prompt(20), random_prompt(33)]
-    alone = [
-        make_driver().generate(admit(prompt, max_tokens=32, sampling=spec))
-        for prompt, spec in zip(prompts, (seeded_spec, nucleus_spec), strict=True)
-    ]
-    for is_reversed in (False, True):
-        driver = make_driver()
-        seeded = admit(prompts[0], max_tokens=32, sampling=seeded_spec)
-        nucleus = admit(prompts[1], max_tokens=32, sampling=nucleus_spec)
-        requests = [greedy, seeded, nucleus, only_best]
-        driver.run(*(requests[::-1] if is_reversed else requests))
-        assert [driver.ids(seeded), driver.ids(nucleus)] == alone
-        assert driver.ids(only_best)[:4] == driver.ids(greedy)
-        assert driver.end(greedy).reason == "length"
-
-
-def test_another_seed_gives_another_answer(make_driver) -> None:
-    answers = {
-        tuple(
-            make_driver().generate(
-                admit([5, 6], max_tokens=16, sampling=SamplingSpec(temperature=1.5, seed=seed))
-            )
-        )
-        for seed in range(5)
-    }
-    assert len(answers) == 5

@@ -33,6 +33,52 @@ def test_a_poison_request_fails_alone(fault: str) -> None:
     assert core.driver.end(again).reused_head_tokens + core.driver.end(again).reused_prefix_tokens == 0
 
 
+def test_broken_numbers_in_the_middle_of_a_prompt_fail_at_once_and_are_never_found() -> None:
+    """Three chunks are read; the second breaks. What looks only at the end of a prompt publishes its blocks first."""
+    core = make_fake_core(step_tokens=16)
+    poison = admit([*range(1, 41)], max_tokens=4, conversation=b"poison")
+    core.runner.broken_from[poison.id] = 20
+    core.driver.step(poison)
+    core.driver.step()
+    assert core.driver.end(poison).reason == "failed"
+    assert core.driver.end(poison).error
+    assert core.driver.loop.stats().blocks_used == 0
+    again = admit(poison.prompt_ids, max_tokens=4, conversation=b"poison")
+    core.driver.run(again)
+    assert core.driver.ids(again) == expected(again.prompt_ids, 4)
+    assert core.driver.end(again).reused_head_tokens + core.driver.end(again).reused_prefix_tokens == 0
+
+
+def test_a_token_that_breaks_the_real_model_in_mid_prompt_leaves_neighbours_exact(
+    make_driver, load_tiny, random_prompt
+) -> None:
+    """Its keys and values are NaN and lie in the same pool, in the same forward."""
+    family, poisonous = "gemma3_text", 301  # a family whose output does not share the table of embeddings
+    neighbours = [admit(random_prompt(length), max_tokens=12) for length in (4, 25)]
+    alone = [make_driver(family).generate(admit(n.prompt_ids, max_tokens=12)) for n in neighbours]
+    poison = admit([*random_prompt(40), poisonous, *random_prompt(60)], max_tokens=4)
+    driver = make_driver(family, step_tokens=32)
+    table = load_tiny(family).model.get_input_embeddings().weight.data
+    kept = table[poisonous].clone()
+    table[poisonous] = float("nan")
+    try:
+        driver.step(*neighbours, poison)
+        steps = 1
+        while poison.id not in driver.finished:
+            driver.step()
+            steps += 1
+        assert steps <= 3
+        driver.run()
+    finally:
+        table[poisonous] = kept
+    assert driver.end(poison).reason == "failed"
+    assert [driver.ids(neighbour) for neighbour in neighbours] == alone
+    again = admit(poison.prompt_ids, max_tokens=4)
+    answer = driver.generate(again)
+    assert answer == make_driver(family).generate(admit(poison.prompt_ids, max_tokens=4))
+    assert driver.end(again).reused_prefix_tokens == 0
+
+
 def test_numbers_of_a_poisoned_sequence_never_reach_the_next_owner_of_its_blocks(
     make_driver, random_prompt
 ) -> None:

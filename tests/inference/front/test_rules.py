@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inference.core.messages import CoreStats
+from inference.core.messages import CoreStats, SamplingSpec
 from inference.errors import ContextLengthExceeded, InvalidRequest, QueueFull
 from inference.front.admission import Limits, Load, answer_tokens, check_context, check_queue, estimate_tokens
 from inference.front.counters import Counters
@@ -59,10 +59,42 @@ def test_the_estimate_is_never_above_what_text_can_need() -> None:
     assert estimate_tokens(1600) == 100
 
 
+def resolved(sampling: Sampling, defaults: SamplingDefaults | None = None) -> SamplingSpec:
+    return resolve(sampling, defaults or SamplingDefaults(), range(100).__contains__)
+
+
 def test_defaults_of_the_model_fill_what_was_not_given() -> None:
-    spec = resolve(Sampling(top_k=5, seed=2**64 - 1), SamplingDefaults(temperature=0.2, top_p=0.9, top_k=50))
+    spec = resolved(Sampling(top_k=5, seed=2**64 - 1), SamplingDefaults(temperature=0.2, top_p=0.9, top_k=50))
     assert (spec.temperature, spec.top_p, spec.top_k, spec.seed) == (0.2, 0.9, 5, 2**63 - 1)
-    assert resolve(Sampling(), SamplingDefaults()).seed != resolve(Sampling(), SamplingDefaults()).seed
+    assert resolved(Sampling()).seed != resolved(Sampling()).seed
+
+
+def test_what_was_asked_for_reaches_the_core() -> None:
+    spec = resolved(
+        Sampling(min_tokens=3, max_tokens=3, logit_bias=((99, -100.0), (0, 100.0)), stop_ids=(5,))
+    )
+    assert (spec.min_tokens, spec.logit_bias) == (3, [(99, -100.0), (0, 100.0)])
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        Sampling(min_tokens=-1),
+        Sampling(min_tokens=5, max_tokens=4),
+        Sampling(stop_ids=(100,)),
+        Sampling(stop_ids=(-1,)),
+        Sampling(stop_ids=(1,) * 65),
+        Sampling(logit_bias=((100, 1.0),)),
+        Sampling(logit_bias=((-1, 1.0),)),
+        Sampling(logit_bias=((1, 100.5),)),
+        Sampling(logit_bias=((1, float("nan")),)),
+        Sampling(logit_bias=((1, float("-inf")),)),
+        Sampling(logit_bias=((1, 1.0),) * 1025),
+    ],
+)
+def test_sampling_that_cannot_be_used_is_refused(sampling: Sampling) -> None:
+    with pytest.raises(InvalidRequest):
+        resolved(sampling)
 
 
 def test_keys_differ_for_every_owner_and_never_meet_by_joined_names() -> None:
