@@ -9,16 +9,25 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from inference.errors import InvalidRequest
-from inference.front.spans import Span, find_spans, marked, marker_spans
+from inference.front.ledger import run_for
+from inference.front.spans import (
+    THINK_TAG,
+    Piece,
+    Span,
+    find_spans,
+    joined,
+    marked,
+    marker_spans,
+    pieces_around_tags,
+)
 from inference.front.templates import ChatTemplate, TemplateRefused
 from inference.front.tokenizer import Tokenizer
 from inference.types import Segment
 
 ROLES = ("system", "user", "assistant", "tool")
-# The last tokens of a turn may hold text that the template trims away; more than a few are another text.
-MAX_TRIMMED_TOKENS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,33 +89,65 @@ class PromptBuilder:
             return self._without_spans(segments, add_generation_prompt)
         return self._assemble(text, spans, segments)
 
-    def _render(self, segments: Sequence[Segment], add_generation_prompt: bool) -> str:
+    def follows(self, segments: Sequence[Segment]) -> bool:
+        """Whether every answer's place in the text is known, so that its ids can stand there. Raises InvalidRequest."""
+        spans = self._spans(segments, self.render(segments), add_generation_prompt=True) or []
+        answers = {index for index, segment in enumerate(segments) if segment.role == "assistant"}
+        return answers <= {span.segment for span in spans}
+
+    def render(self, segments: Sequence[Segment], *, now: datetime | None = None) -> str:
+        """The prompt as text, before equal roles are merged. Raises InvalidRequest."""
+        return self._render(segments, True, now)
+
+    def _render(
+        self, segments: Sequence[Segment], add_generation_prompt: bool, now: datetime | None = None
+    ) -> str:
         messages = [(segment.role, segment.text) for segment in segments]
-        return self._template.render(messages, add_generation_prompt=add_generation_prompt)
+        return self._template.render(messages, add_generation_prompt=add_generation_prompt, now=now)
 
     def _spans(
         self, segments: Sequence[Segment], text: str, add_generation_prompt: bool
     ) -> list[Span] | None:
-        """Where each segment stands in `text`; None when the template changes texts in a way we cannot follow."""
+        """Where each segment stands in `text`; None when the template changes texts in a way we cannot follow.
+
+        A template that only looks for tags of thinking is followed by a second frame, in which they stand.
+        """
+        spans = self._spans_in_frame(segments, text, add_generation_prompt, show_tags=False)
+        if spans is None and any(_has_tags(segment) for segment in segments):
+            spans = self._spans_in_frame(segments, text, add_generation_prompt, show_tags=True)
+        return spans
+
+    def _spans_in_frame(
+        self, segments: Sequence[Segment], text: str, add_generation_prompt: bool, *, show_tags: bool
+    ) -> list[Span] | None:
         nonce = secrets.token_hex(8)
-        names = [
-            f"\ue000{nonce}.{index}\ue001" if segment.text else "" for index, segment in enumerate(segments)
-        ]
-        messages = [(segment.role, name) for segment, name in zip(segments, names, strict=True)]
+        shown: list[str] = []
+        pieces: list[Piece] = []
+        for index, segment in enumerate(segments):
+            name = f"\ue000{nonce}.{index}"
+            if show_tags and _has_tags(segment):
+                in_frame, found = pieces_around_tags(segment.text, index, name)
+            else:
+                found = [Piece(f"{name}\ue001", segment.text, index)] if segment.text else []
+                in_frame = "".join(piece.name for piece in found)
+            shown.append(in_frame)
+            pieces += found
+        messages = [(segment.role, in_frame) for segment, in_frame in zip(segments, shown, strict=True)]
         try:
             frame = self._template.render(messages, add_generation_prompt=add_generation_prompt)
         except TemplateRefused:
             return None
-        return find_spans(frame, names, [segment.text for segment in segments], text)
+        spans = find_spans(frame, pieces, text)
+        return joined(spans, [segment.text for segment in segments]) if spans and show_tags else spans
 
     def _without_spans(self, segments: Sequence[Segment], add_generation_prompt: bool) -> Prompt:
         """Plain but safe: control tokens in segments are broken by a mark while the template's are recognised."""
-        mark = f"\ue002{secrets.token_hex(8)}\ue003"
+        mark = f"\ue002{secrets.randbelow(10**18)}\ue003"  # no letters: a template may change their case
         pattern = self._tokenizer.control_pattern
         broken = [Segment(segment.role, marked(segment.text, pattern, mark)) for segment in segments]
         spans = marker_spans(self._render(broken, add_generation_prompt), pattern, mark)
         text = "".join(span.text for span in spans)
-        prompt = self._assemble(text, spans, segments)
+        prompt = self._assemble(text, spans, _without_ledgers(segments))
         return Prompt(text, prompt.ids, 0, max(1, prompt.num_fallbacks))
 
     def _assemble(self, text: str, spans: list[Span], segments: Sequence[Segment]) -> Prompt:
@@ -114,7 +155,7 @@ class PromptBuilder:
         ids = self._encode(with_ledger)
         if self._tokenizer.decode(ids) == "".join(with_ledger.spelled):
             return Prompt(text, ids, with_ledger.num_ledger_tokens, with_ledger.num_fallbacks)
-        plain = self._draft(spans, [Segment(segment.role, segment.text) for segment in segments])
+        plain = self._draft(spans, _without_ledgers(segments))
         return Prompt(text, self._encode(plain), 0, with_ledger.num_fallbacks + 1)
 
     def _draft(self, spans: list[Span], segments: Sequence[Segment]) -> _Draft:
@@ -123,7 +164,7 @@ class PromptBuilder:
             if span.segment is None:
                 self._add_template_text(draft, span.text)
             else:
-                self._add_segment(draft, span.text, segments[span.segment])
+                self._add_segment(draft, span, segments[span.segment])
         return draft
 
     def _add_template_text(self, draft: _Draft, text: str) -> None:
@@ -135,27 +176,17 @@ class PromptBuilder:
             position = match.end()
         draft.add_text(text[position:])
 
-    def _add_segment(self, draft: _Draft, text: str, segment: Segment) -> None:
-        ids, known_text = self._ledger_ids(text, segment)
-        if segment.token_ids and len(known_text) < len(text):
-            draft.num_fallbacks += 1
-        if ids:
-            draft.add_ledger(ids, known_text)
-        draft.add_text(text[len(known_text) :])
-
-    def _ledger_ids(self, text: str, segment: Segment) -> tuple[tuple[int, ...], str]:
-        """The longest usable beginning of the ledger, and the text that it spells."""
-        tokenizer, ids = self._tokenizer, segment.token_ids
-        if not ids or segment.tokenizer != tokenizer.fingerprint:
-            return (), ""
-        if any(token in tokenizer.special_ids or not tokenizer.knows(token) for token in ids):
-            return (), ""
-        for num_cut in range(min(MAX_TRIMMED_TOKENS, len(ids) - 1) + 1):
-            kept = ids[: len(ids) - num_cut]
-            spelled = tokenizer.decode(kept)
-            if spelled and text.startswith(spelled):
-                return kept, spelled
-        return (), ""
+    def _add_segment(self, draft: _Draft, span: Span, segment: Segment) -> None:
+        run = run_for(self._tokenizer, segment, span.start, span.end)
+        if run is None:
+            draft.num_fallbacks += bool(segment.token_ids)
+            draft.add_text(span.text)
+            return
+        before, after = segment.text[span.start : run.start], segment.text[run.end : span.end]
+        draft.num_fallbacks += bool(before or after)
+        draft.add_text(before)
+        draft.add_ledger(run.ids, segment.text[run.start : run.end])
+        draft.add_text(after)
 
     def _encode(self, draft: _Draft) -> list[int]:
         ids: list[int] = []
@@ -175,6 +206,15 @@ def check_segments(segments: Sequence[Segment]) -> None:
     for segment in segments:
         if segment.role not in ROLES:
             raise InvalidRequest(f"unknown role {segment.role[:40]!r}; there are {', '.join(ROLES)}")
+
+
+def _without_ledgers(segments: Sequence[Segment]) -> list[Segment]:
+    return [Segment(segment.role, segment.text) for segment in segments]
+
+
+def _has_tags(segment: Segment) -> bool:
+    """Only answers think: in what others write the tags are text like any other."""
+    return segment.role == "assistant" and THINK_TAG.search(segment.text) is not None
 
 
 def merge_same_roles(segments: Sequence[Segment]) -> list[Segment]:

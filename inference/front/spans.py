@@ -9,37 +9,94 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+# What templates of reasoning models look for in an answer: they cut, move or trim what stands between the two.
+THINK_TAG = re.compile(r"</?think>")
+_TAGS_AHEAD = re.compile(r"(?:\s*</?think>)+\s*")
+_TAGS_BEHIND = re.compile(r"(?:\s*</?think>)+\s*\Z")
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A part of the rendered text; `segment` is None for what the template wrote itself."""
+    """A part of the rendered text; `segment` is None for what the template wrote itself.
+
+    `start` is where the part begins in the segment's own text.
+    """
 
     text: str
     segment: int | None = None
+    start: int = 0
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
 
 
-def find_spans(frame: str, names: Sequence[str], texts: Sequence[str], rendered: str) -> list[Span] | None:
-    """`rendered` cut into the frame's own text and the texts behind `names`; None when they do not fit.
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a segment's text that stands in a frame under a name of its own."""
 
-    A template may trim a text: the first of "as it is, trimmed, trimmed on one side" that fits is taken.
+    name: str
+    text: str
+    segment: int
+    start: int = 0
+
+
+def pieces_around_tags(text: str, segment: int, name: str) -> tuple[str, list[Piece]]:
+    """(what stands in the frame, its pieces): the tags stay as they are, so that the template finds them.
+
+    Blanks stay too: a template may ask whether there was any thinking.
+    """
+    shown, pieces, position = "", [], 0
+    for tag in [*THINK_TAG.finditer(text), None]:
+        part = text[position : tag.start() if tag else len(text)]
+        if part.strip():
+            pieces.append(Piece(f"{name}.{position}\ue001", part, segment, position))
+            part = pieces[-1].name
+        shown += part + (tag.group() if tag else "")
+        position = tag.end() if tag else position
+    return shown, pieces
+
+
+def find_spans(frame: str, pieces: Sequence[Piece], rendered: str) -> list[Span] | None:
+    """`rendered` cut into the frame's own text and the texts behind the names; None when they do not fit.
+
+    A template may trim a text, of blanks or of line ends only, on one side or both: the first that fits is taken.
     """
     spans: list[Span] = []
     position = 0
-    parts = _split(frame, names)
-    for number, (glue, segment) in enumerate(parts):
+    parts = _split(frame, pieces)
+    for number, (glue, piece) in enumerate(parts):
         if not rendered.startswith(glue, position):
             return None
         spans += [Span(glue)] if glue else []
         position += len(glue)
-        if segment is None:
+        if piece is None:
             break
-        next_glue = parts[number + 1][0]
-        text = _fitting(texts[segment], rendered, position, next_glue)
-        if text is None:
+        span = _fitting(piece, rendered, position, next_glue=parts[number + 1][0])
+        if span is None:
             return None
-        spans += [Span(text, segment)] if text else []
-        position += len(text)
+        spans += [span] if span.text else []
+        position += len(span.text)
     return spans if position == len(rendered) else None
+
+
+def joined(spans: Sequence[Span], texts: Sequence[str]) -> list[Span]:
+    """The spans, with tags that a segment has at that very place counted as the segment's own text.
+
+    An answer that the template left as it is becomes one span again. Only tags and blanks change hands: the
+    template's control tokens stay its own.
+    """
+    result: list[Span] = []
+    for span in spans:
+        last = result.pop() if result else Span("")
+        result += [part for part in _with_own_tags(last, span, texts) if part.text]
+    return result
+
+
+def common_beginning(first: str, second: str) -> str:
+    pairs = zip(first, second, strict=False)
+    num = next((num for num, (one, other) in enumerate(pairs) if one != other), min(len(first), len(second)))
+    return first[:num]
 
 
 def marked(text: str, pattern: re.Pattern[str], mark: str) -> str:
@@ -64,22 +121,49 @@ def marker_spans(rendered: str, pattern: re.Pattern[str], mark: str) -> list[Spa
     return [span for span in spans if span.text]
 
 
-def _split(frame: str, names: Sequence[str]) -> list[tuple[str, int | None]]:
-    """(text, number of the name behind it) pairs; the last has no name."""
-    numbers = {name: number for number, name in enumerate(names) if name}
-    if not numbers:
+def _split(frame: str, pieces: Sequence[Piece]) -> list[tuple[str, Piece | None]]:
+    """(text, piece behind it) pairs; the last has no piece."""
+    by_name = {piece.name: piece for piece in pieces}
+    if not by_name:
         return [(frame, None)]
-    pieces = re.split("(" + "|".join(map(re.escape, numbers)) + ")", frame)
-    parts: list[tuple[str, int | None]] = [
-        (glue, numbers[name]) for glue, name in zip(pieces[0:-1:2], pieces[1::2], strict=True)
-    ]
-    return [*parts, (pieces[-1], None)]
+    parts = re.split("(" + "|".join(map(re.escape, by_name)) + ")", frame)
+    named = [(glue, by_name[name]) for glue, name in zip(parts[0:-1:2], parts[1::2], strict=True)]
+    return [*named, (parts[-1], None)]
 
 
-def _fitting(text: str, rendered: str, position: int, next_glue: str) -> str | None:
-    for candidate in (text, text.strip(), text.lstrip(), text.rstrip()):
+def _fitting(piece: Piece, rendered: str, position: int, next_glue: str) -> Span | None:
+    text = piece.text
+    trimmed = (side(blanks) for blanks in (None, "\n") for side in (text.strip, text.lstrip, text.rstrip))
+    for candidate in (text, *trimmed):
         if rendered.startswith(candidate, position) and rendered.startswith(
             next_glue, position + len(candidate)
         ):
-            return candidate
+            return Span(candidate, piece.segment, piece.start + text.index(candidate))
     return None
+
+
+def _with_own_tags(left: Span, right: Span, texts: Sequence[str]) -> tuple[Span, Span]:
+    """Two neighbours, with tags moved to the one whose segment has them; one span where they then belong together."""
+    if left.segment is None and right.segment is not None:
+        num = _num_tags_behind(left.text, texts[right.segment][: right.start])
+        kept, moved = left.text[: len(left.text) - num], left.text[len(left.text) - num :]
+        left, right = Span(kept), Span(moved + right.text, right.segment, right.start - num)
+    elif left.segment is not None and right.segment is None:
+        num = _num_tags_ahead(right.text, texts[left.segment][left.end :])
+        left = Span(left.text + right.text[:num], left.segment, left.start)
+        right = Span(right.text[num:])
+    if left.segment == right.segment is not None and left.end == right.start:
+        return Span(left.text + right.text, left.segment, left.start), Span("")
+    return left, right
+
+
+def _num_tags_ahead(glue: str, text: str) -> int:
+    """Characters at the beginning of both that are tags and the blanks around them."""
+    found = _TAGS_AHEAD.match(common_beginning(glue, text))
+    return found.end() if found else 0
+
+
+def _num_tags_behind(glue: str, text: str) -> int:
+    common = common_beginning(glue[::-1], text[::-1])[::-1]
+    found = _TAGS_BEHIND.search(common)
+    return len(common) - found.start() if found else 0

@@ -39,21 +39,25 @@ class ChatTemplate:
         )
         environment.filters["tojson"] = _to_json
         environment.globals["raise_exception"] = _raise_exception
-        environment.globals["strftime_now"] = _strftime_now
         self.source = source
         self._template = environment.from_string(source)
         self._tokens = {"bos_token": bos_token, "eos_token": eos_token}
 
-    def render(self, messages: Sequence[tuple[str, str]], *, add_generation_prompt: bool) -> str:
-        """The prompt as text, from (role, text) pairs. Raises TemplateRefused."""
+    def render(
+        self, messages: Sequence[tuple[str, str]], *, add_generation_prompt: bool, now: datetime | None = None
+    ) -> str:
+        """The prompt as text, from (role, text) pairs; `now` None is the real time. Raises TemplateRefused."""
         dicts = [{"role": role, "content": text} for role, text in messages]
         try:
             return self._template.render(
-                messages=dicts, add_generation_prompt=add_generation_prompt, **self._tokens
+                messages=dicts,
+                add_generation_prompt=add_generation_prompt,
+                strftime_now=(now or datetime.now()).strftime,
+                **self._tokens,
             )
         except jinja2.TemplateError as error:
             raise TemplateRefused(f"the model's chat template does not take this history: {error}") from error
-        except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
+        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
             raise TemplateRefused(f"the model's chat template fails on this history: {error!r}") from error
 
 
@@ -73,10 +77,6 @@ class _GenerationBlock(Extension):
 
 def _raise_exception(message: str) -> None:
     raise jinja2.TemplateError(message)
-
-
-def _strftime_now(pattern: str) -> str:
-    return datetime.now().strftime(pattern)
 
 
 def _to_json(
