@@ -17,6 +17,7 @@ from inference.front.core_process import EXIT_CONFIG, CoreCommand, as_process
 from inference.front.engine import Engine
 from inference.front.model_folder import FolderError, read_model_folder
 from inference.front.serve import serve
+from inference.front.shared_prefixes import SharedPrefixesError, read_shared_prefixes
 from inference.front.spawner import Spawner
 from inference.models.errors import ModelError
 from inference.models.resolve import resolve
@@ -38,15 +39,16 @@ def main(argv: list[str] | None = None) -> int:
         embed_folder = resolve(config.embed_model, config.data_dir, say) if config.embed_model else None
         is_trial = config.model.startswith(TRIAL_PREFIX)
         model = read_model_folder(folder, embed_folder, name=config.served_model_name, is_trial=is_trial)
+        shared_prefixes = read_shared_prefixes(config.shared_prefixes, model.prompts)
     except ModelError as error:
         return _fail(str(error), error.exit_code)
-    except FolderError as error:
+    except (FolderError, SharedPrefixesError) as error:
         return _fail(str(error), EXIT_CONFIG)
     command = core_command(config, folder, embed_folder)
     connect = as_process(command, step_timeout_s=config.step_timeout_s, spawner=spawner)
 
     async def run() -> int:
-        return await serve(Engine(config, model, connect), say=say)
+        return await serve(Engine(config, model, connect, shared_prefixes=shared_prefixes), say=say)
 
     return asyncio.run(run())
 

@@ -13,8 +13,17 @@ import uuid
 from collections.abc import Sequence
 
 from inference.config import EngineConfig
-from inference.core.messages import Cancel, CoreReady, FinishedOut, Forget, StepPack
+from inference.core.messages import (
+    Cancel,
+    CoreReady,
+    DeclaredPrefix,
+    FinishedOut,
+    Forget,
+    SharePrefixes,
+    StepPack,
+)
 from inference.errors import ModelLoading
+from inference.front import template_probe
 from inference.front.archive import Archive
 from inference.front.background import PROBE_PREFIX, Background
 from inference.front.core_process import Connect
@@ -52,6 +61,7 @@ class Engine:
         model: ServedModel,
         connect: Connect,
         *,
+        shared_prefixes: Sequence[DeclaredPrefix] = (),
         clock: Clock = time.monotonic,
     ) -> None:
         self.id = uuid.uuid4().hex
@@ -65,7 +75,9 @@ class Engine:
         self.readiness = Readiness(
             interval_s=config.probe_interval_s, timeout_s=config.probe_timeout_s, clock=clock
         )
+        self._template = template_probe.probe(model.prompts, model.tokenizer)
         self._keys = OwnerKeys(config.salt_key)
+        self._shared_prefixes = list(shared_prefixes)
         parts = Parts(config, model, self.archive, self.counters, self.core, self._keys, clock)
         self._intake = Intake(parts, self.loaded)
         self._clock = clock
@@ -75,6 +87,9 @@ class Engine:
         self._ticker: asyncio.Task[None] | None = None
 
     def start(self) -> None:
+        logger.info("%s", template_probe.in_words(self._template))
+        if warning := template_probe.warning(self._template):
+            logger.warning("%s", warning)
         self.core.start()
         self._ticker = asyncio.create_task(self._tick_for_ever(), name="engine-ticker")
 
@@ -93,6 +108,10 @@ class Engine:
     async def submit(self, request: GenerateRequest) -> Submitted:
         """Raises RequestRefused."""
         return Submitted(self.id, await self._intake.submit(request))
+
+    async def check(self, request: GenerateRequest) -> None:
+        """Raises RequestRefused for a request that could never be taken; starts nothing."""
+        await self._intake.check(request)
 
     def cancel(self, generation_id: str, reason: str, *, only_if_orphaned: bool = False) -> bool:
         """Ends the text now; the last event follows when the core has let go. False when nothing was running.
@@ -146,7 +165,8 @@ class Engine:
         return self._ready
 
     def info(self) -> EngineInfo:
-        return describe(self.id, self.config, self.model, self.loaded(), self._intake.limits().max_context)
+        ready, limits = self.loaded(), self._intake.limits()
+        return describe(self.id, self.config, self.model, ready, limits.max_context, self._template)
 
     def stats(self) -> EngineStats:
         return self.counters.stats(
@@ -169,6 +189,8 @@ class Engine:
     def on_ready(self, ready: CoreReady) -> None:
         self._ready = ready
         self.readiness.on_loading("waiting for the first token")
+        if self._shared_prefixes:
+            self.core.send(SharePrefixes(self._shared_prefixes))  # before the probe: warm before ready
         self._probe()
 
     def on_step(self, step: StepPack) -> None:
@@ -213,6 +235,7 @@ class Engine:
             generation.take(out)
             touched[out.id] = generation
             if generation.ending is not None and not was_ending:
+                self.counters.repetitions += generation.ending.reason is FinishReason.REPETITION
                 self._tell_core(generation)
         for generation in touched.values():
             generation.publish()

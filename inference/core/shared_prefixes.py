@@ -1,0 +1,88 @@
+"""Which beginnings of a prompt users may share, and whether it is worth it.
+
+Only what the operator declared is ever shared, token by token. A declared prefix switches itself on when enough of the
+recent prompts, of more than one owner, begin with it, and off again when they no longer do. Knows token ids, salts and
+shares of prompts; no blocks and no sequences.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from inference.core.messages import DeclaredPrefix, PrefixReport
+
+# Stands where the salt of (tenant, user) stands in private blocks; those are 32 bytes of HMAC and never equal it.
+SHARED_SALT = b"shared prefix"
+WINDOW_PROMPTS = 200
+# With one owner there is nobody to share with.
+MIN_OWNERS = 2
+
+
+class _Prefix:
+    """One declared prefix and the recent prompts: the salt of each that began with it, None for the others."""
+
+    def __init__(self, declared: DeclaredPrefix, block_tokens: int, threshold: float) -> None:
+        self.declared = declared
+        self.num_shared = (
+            len(declared.token_ids) // block_tokens * block_tokens
+        )  # only whole blocks can be shared
+        self.is_shared = threshold == 0
+        self._threshold = threshold
+        self._recent: deque[bytes | None] = deque(maxlen=WINDOW_PROMPTS)
+
+    @property
+    def overlap(self) -> float:
+        return sum(1 for salt in self._recent if salt is not None) / max(1, len(self._recent))
+
+    def begins(self, token_ids: Sequence[int]) -> bool:
+        ids = self.declared.token_ids
+        return list(token_ids[: len(ids)]) == ids
+
+    def observe(self, salt: bytes, token_ids: Sequence[int]) -> None:
+        self._recent.append(salt if self.begins(token_ids) else None)
+        if self.is_shared:
+            self.is_shared = self.overlap >= self._threshold / 2  # half way back, so that it does not flutter
+        else:
+            num_owners = len(set(self._recent) - {None})
+            self.is_shared = num_owners >= MIN_OWNERS and self.overlap >= self._threshold
+
+
+class SharedPrefixes:
+    """Everything that is declared now."""
+
+    def __init__(self, block_tokens: int, threshold: float) -> None:
+        """`threshold` 0 shares a prefix as soon as it is declared, and for ever."""
+        self._block_tokens = block_tokens
+        self._threshold = threshold
+        self._prefixes: list[_Prefix] = []
+
+    def declare(self, prefixes: Sequence[DeclaredPrefix]) -> None:
+        """These and no others. What was declared before under the same name and ids keeps what was measured."""
+        known = {prefix.declared.name: prefix for prefix in self._prefixes}
+        self._prefixes = [
+            same
+            if (same := known.get(declared.name)) and same.declared == declared
+            else _Prefix(declared, self._block_tokens, self._threshold)
+            for declared in prefixes
+        ]
+
+    def observe(self, salt: bytes, token_ids: Sequence[int]) -> None:
+        """A user's prompt has arrived."""
+        for prefix in self._prefixes:
+            prefix.observe(salt, token_ids)
+
+    def num_shared(self, token_ids: Sequence[int]) -> int:
+        """How many leading tokens may be taken from, and given to, other users: whole blocks of one declared prefix."""
+        lengths = [p.num_shared for p in self._prefixes if p.is_shared and p.begins(token_ids)]
+        return max(lengths, default=0)
+
+    def shared(self) -> list[list[int]]:
+        """The token ids, in whole blocks, of every prefix that is shared now."""
+        return [p.declared.token_ids[: p.num_shared] for p in self._prefixes if p.is_shared and p.num_shared]
+
+    def reports(self) -> list[PrefixReport]:
+        return [
+            PrefixReport(p.declared.name, len(p.declared.token_ids), p.overlap, p.is_shared)
+            for p in self._prefixes
+        ]
