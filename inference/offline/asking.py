@@ -1,0 +1,114 @@
+"""From what people write in Python to the engine's requests: histories, sampling, owners.
+
+Knows the forms that a prompt may have. Does not know the model; what only the engine can check (roles, ranges, lengths)
+is left to it. Every objection is an InvalidRequest that names the prompt by its place.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from inference.errors import InvalidRequest
+from inference.proto import convert
+from inference.types import GenerateRequest, Owner, Sampling, Segment
+
+Message: TypeAlias = Segment | Mapping[str, str]
+# Text alone is one message of a user; else the history, oldest message first.
+Prompt: TypeAlias = str | Sequence[Message]
+
+TENANT, USER = "library", "library"
+MESSAGE_FIELDS = {"role", "content"}
+
+
+def as_requests(
+    prompts: Sequence[Prompt] | str,
+    sampling: Sampling | Sequence[Sampling] | None,
+    conversation: str | Sequence[str],
+    fields: Mapping[str, Any],
+) -> list[GenerateRequest]:
+    """One request per prompt, in order. `fields` are fields of Sampling that hold for all of them."""
+    prompts = [prompts] if isinstance(prompts, str) else list(prompts)
+    chosen = _for_each(sampling or Sampling(), Sampling, len(prompts), "samplings")
+    conversations = _for_each(conversation, str, len(prompts), "conversations")
+    _check_conversations(conversations)
+    return [
+        _as_request(place, prompt, replace(own, **fields), key)
+        for place, (prompt, own, key) in enumerate(zip(prompts, chosen, conversations, strict=True))
+    ]
+
+
+def named(error: Exception, place: int) -> str:
+    """What an error says, with the place of the prompt that it is about."""
+    return f"prompt {place}: {error}"
+
+
+def _as_request(place: int, prompt: Prompt, sampling: Sampling, conversation: str) -> GenerateRequest:
+    request = GenerateRequest(
+        generation_id=str(uuid.uuid4()),
+        segments=_as_segments(place, prompt),
+        owner=Owner(TENANT, USER, conversation),
+        sampling=sampling,
+        is_offline=True,
+    )
+    _check_types(place, sampling)
+    try:  # the form that requests have at the engine's door says of which type every value must be
+        return convert.request_from_pb(convert.request_to_pb(request))
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(named(error, place)) from error
+
+
+def _check_types(place: int, sampling: Sampling) -> None:
+    if isinstance(sampling.stop, str):
+        raise InvalidRequest(f"prompt {place}: stop is a list of texts, not text")
+    for name in Sampling.__dataclass_fields__:
+        value = getattr(sampling, name)
+        try:
+            convert.sampling_to_pb(Sampling(**{name: value}))
+        except (TypeError, ValueError) as error:
+            raise InvalidRequest(f"prompt {place}: {name} cannot be {value!r}") from error
+
+
+def _as_segments(place: int, prompt: Prompt) -> tuple[Segment, ...]:
+    if isinstance(prompt, str):
+        return (Segment("user", prompt),)
+    if not isinstance(prompt, list | tuple):
+        raise InvalidRequest(f"prompt {place} is text or a list of messages, not {_kind(prompt)}")
+    return tuple(_as_segment(place, message) for message in prompt)
+
+
+def _as_segment(place: int, message: object) -> Segment:
+    if isinstance(message, Segment):
+        return message
+    if not isinstance(message, Mapping):
+        raise InvalidRequest(f"prompt {place}: a message is a Segment or a dict, not {_kind(message)}")
+    if set(message) != MESSAGE_FIELDS:
+        raise InvalidRequest(
+            f"prompt {place}: a message has the keys role and content, not {sorted(map(str, message))}"
+        )
+    return Segment(message["role"], message["content"])
+
+
+def _for_each(given: Any, kind: type, number: int, name: str) -> list[Any]:
+    """`given` for every prompt, or one of them for each."""
+    if isinstance(given, kind):
+        return [given] * number
+    each = list(given)
+    if len(each) != number or not all(isinstance(one, kind) for one in each):
+        raise InvalidRequest(f"{number} prompts need one or {number} {name}")
+    return each
+
+
+def _check_conversations(keys: Sequence[str]) -> None:
+    """Turns of one conversation follow one another; together they would race for its kept KV."""
+    named_keys = [key for key in keys if key]
+    if len(set(named_keys)) != len(named_keys):
+        raise InvalidRequest(
+            "two prompts of one call belong to the same conversation; ask one after the other"
+        )
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__
