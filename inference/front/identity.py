@@ -10,11 +10,16 @@ import hashlib
 from inference.config import EngineConfig
 from inference.core.messages import CoreReady
 from inference.front.model import ServedModel
-from inference.types import EngineInfo
+from inference.types import EngineInfo, TemplateFindings
 
 
 def describe(
-    engine: str, config: EngineConfig, model: ServedModel, core: CoreReady, max_context: int
+    engine: str,
+    config: EngineConfig,
+    model: ServedModel,
+    core: CoreReady,
+    max_context: int,
+    template: TemplateFindings,
 ) -> EngineInfo:
     parts = (core.revision, model.tokenizer.fingerprint, model.template_fingerprint, core.dtype)
     return EngineInfo(
@@ -31,4 +36,10 @@ def describe(
         kv_bytes_per_token=core.kv_bytes_per_token,
         is_trial_model=model.is_trial,
         default_temperature=model.defaults.temperature,
+        template=template,
+        policy=config.policy,
+        block_tokens=core.block_tokens,
+        kv_budget_bytes=core.kv_budget_bytes,
+        verifier=core.verifier,
+        upstream=config.upstream,
     )
