@@ -88,7 +88,7 @@ def _serve(
     try:
         core = start_core(config, model_folder, embed_folder, say=lambda text: pipe.send(LoadProgress(text)))
         pipe.send(core.ready)
-        _run(core, pipe, config)
+        _run(core, pipe)
     except ModelError as error:
         return _fail(str(error))
     except PipeClosed as reason:
@@ -96,18 +96,14 @@ def _serve(
         return 0
 
 
-def _run(core: Core, pipe: FrontPipe, config: EngineConfig) -> NoReturn:
+def _run(core: Core, pipe: FrontPipe) -> NoReturn:
     """Turn the loop until the pipe closes. Busy: take what has arrived. Idle: block until something does."""
     loop = core.loop
     while True:
-        if loop.has_work:
-            commands = pipe.receive(timeout_s=0)
-        else:
+        rest_s = loop.rest_s()
+        if rest_s is None:
             loop.check_blocks()
-            commands = pipe.receive(timeout_s=None)
-            if config.max_wait_ms:
-                commands += pipe.receive_company(config.max_wait_ms / 1000, config.max_batch - len(commands))
-        pipe.send(loop.step(commands))
+        pipe.send(loop.step(pipe.receive(timeout_s=rest_s)))
 
 
 def _fail(line: str) -> int:

@@ -68,7 +68,11 @@ class Books:
         self._scheduler.add(sequence)
         reason = objection(command, self._bounds.max_context, self._bounds.vocab_size)
         if reason:
-            self._end(sequence, FinishReason.FAILED, error=reason)
+            self.refuse(sequence, reason)
+
+    def refuse(self, sequence: Sequence, reason: str) -> None:
+        """End a sequence that can never run."""
+        self._end(sequence, FinishReason.FAILED, error=reason)
 
     def cancel(self, command: Cancel) -> None:
         sequence = self._live.get(command.id)

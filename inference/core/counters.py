@@ -53,4 +53,7 @@ def snapshot(counters: Counters, scheduler: Scheduler, kv: KvCache, lane: Embedd
         step_seconds_sum=counters.step_seconds_sum,
         forgotten_blocks=counters.forgotten_blocks,
         leak_alarms=counters.leak_alarms,
+        waiting_offline=scheduler.num_waiting_offline,
+        prefill_tokens_per_s=scheduler.pacer.prefill_tokens_per_s,
+        step_target_tokens=float(scheduler.step_target_tokens),
     )

@@ -31,6 +31,9 @@ from inference.core.outcome import Outcome
 from inference.core.scheduler import Chunk, Scheduler
 from inference.core.sequence import State
 
+# While company is waited for, the loop still turns so often: the front must see that it lives.
+MAX_REST_S = 1.0
+
 log = logging.getLogger(__name__)
 
 
@@ -72,6 +75,12 @@ class CoreLoop:
     def num_waiting(self) -> int:
         return len(self._scheduler.waiting)
 
+    def rest_s(self) -> float | None:
+        """How long the loop may sleep unless a command arrives; None: until one does."""
+        if not self.has_work:
+            return None
+        return 0.0 if self._lane.has_work else min(self._scheduler.rest_s(self._clock()), MAX_REST_S)
+
     def step(self, commands: Iterable[Command] = ()) -> StepPack:
         """One turn of the loop; gives everything it has to say."""
         started = self._clock()
@@ -79,12 +88,18 @@ class CoreLoop:
             self._apply(command, started)
         lane_step = self._lane.run_one()
         chunks = self._scheduler.schedule(started, lane_step.spent_tokens)
+        for sequence in self._scheduler.take_hopeless():
+            self._books.refuse(
+                sequence, "context_length_exceeded: all KV blocks together have no room for it"
+            )
         if chunks:
             self._books.counters.decode_forwards += any(c.sequence.state is State.DECODE for c in chunks)
             self._books.book(chunks, self._forward.run(chunks))
         if chunks or lane_step.spent_tokens:
             self._books.counters.steps += 1
-            self._books.counters.step_seconds_sum += self._clock() - started
+            seconds = self._clock() - started
+            self._books.counters.step_seconds_sum += seconds
+            self._scheduler.on_step(seconds)
         news = self._books.take_news()
         verified, self._verified = self._verified, []
         return StepPack(
@@ -127,5 +142,6 @@ class CoreLoop:
         """Forget all kept KV and start counting at zero: nothing of a warm-up is left."""
         assert not self.has_work, "only an idle core can be reset"
         self._kv.clear()
-        self._scheduler.num_preemptions = self._lane.num_embedded = 0
+        self._scheduler.reset()
+        self._lane.num_embedded = 0
         self._books.counters = Counters()

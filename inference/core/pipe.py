@@ -1,13 +1,12 @@
 """The core's end of the pipe to the front.
 
-Knows frames, blocking and waiting for company; does not know what commands mean. A closed pipe is the order to end.
+Knows frames and blocking; does not know what commands mean. A closed pipe is the order to end.
 """
 
 from __future__ import annotations
 
 import select
 import socket
-import time
 
 from inference.core.messages import FRAME_HEADER, MAX_FRAME_BYTES, Command, FromCore, pack, unpack_inbox
 
@@ -39,14 +38,6 @@ class FrontPipe:
         while self._wait(0):
             self._read()
         return self._parse()
-
-    def receive_company(self, window_s: float, num_wanted: int) -> list[Command]:
-        """What arrives within `window_s`, or until `num_wanted` commands have."""
-        commands: list[Command] = []
-        ends_at = time.monotonic() + window_s
-        while len(commands) < num_wanted and (left := ends_at - time.monotonic()) > 0:
-            commands += self.receive(timeout_s=left)
-        return commands
 
     def _wait(self, timeout_s: float | None) -> bool:
         return bool(select.select([self._connection], [], [], timeout_s)[0])

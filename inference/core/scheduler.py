@@ -1,25 +1,57 @@
 """What runs in the next step.
 
 Running sequences decode first, one token each, so no stream stops while a long prompt is read; the rest of the
-token budget goes to prefill chunks. Knows counts, blocks and order; no tensors, no sampling, no wire.
+token budget goes to prefill chunks. Knows counts, blocks and order; no tensors, no sampling, no wire. Who comes
+first is decided by `classes`, then `fairness`, then `policy`; how much is read in one step by `pacing`.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from inference.config import EngineConfig
+from inference.core.classes import Classes
+from inference.core.fairness import FairShares
+from inference.core.gathering import Gathering
 from inference.core.kv_cache import KvCache
-from inference.core.policy import Policy, first_come
+from inference.core.pacing import MIN_PREFILL_TOKENS, Pacer, StepCost
+from inference.core.policy import policy_of
 from inference.core.sequence import Sequence, State
+from inference.core.twins import is_being_computed
 
-# Even when decoding and the lane use up the budget, prefill goes on by this much: nobody starves.
-MIN_PREFILL_TOKENS = 16
+# An offline sequence is promoted after the waiting time of so many priority levels.
+OFFLINE_PATIENCE_LEVELS = 6
+
+NO_GATHERING = Gathering()
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
+    """What bounds a step, and who is preferred. The meanings are those of the settings of like names."""
+
     max_batch: int
     step_tokens: int
+    interactive_batch: int = 0
+    target_tpot_s: float = math.inf
+    policy: str = "fcfs"
+    ageing_s: float = 10.0
+    fair_shares: bool = True
+    gathering: Gathering = NO_GATHERING
+
+    @classmethod
+    def of(cls, config: EngineConfig) -> Limits:
+        return cls(
+            max_batch=config.max_batch,
+            step_tokens=config.step_tokens,
+            interactive_batch=config.interactive_batch,
+            target_tpot_s=config.target_tpot_ms / 1000,
+            policy=config.policy,
+            ageing_s=config.ageing_s,
+            fair_shares=config.fair_shares,
+            gathering=Gathering(config.max_wait_ms / 1000, config.max_delay_ms / 1000),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,89 +70,207 @@ class Chunk:
 class Scheduler:
     """The waiting and the running sequences of one core."""
 
-    def __init__(self, kv: KvCache, limits: Limits, policy: Policy = first_come) -> None:
-        self.waiting: list[Sequence] = []
-        self.running: list[Sequence] = []
-        self.num_preemptions = 0
+    def __init__(self, kv: KvCache, limits: Limits) -> None:
+        self.waiting: list[Sequence] = []  # as last ordered
+        self.running: list[Sequence] = []  # as they were started
         self._kv = kv
         self._limits = limits
-        self._policy = policy
+        self._policy = policy_of(limits.policy, kv, limits.ageing_s)
+        self._classes = Classes(OFFLINE_PATIENCE_LEVELS * limits.ageing_s)
+        self._step = StepCost(0.0, 0, 0, 0)
+        self._hopeless: list[Sequence] = []
+        self._is_unordered = False
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was measured and counted: the first steps of all are slow for reasons that never come again."""
+        self.num_preemptions = 0
+        self.pacer = Pacer(self._limits.target_tpot_s, self._limits.step_tokens)
+        self.step_target_tokens = self._limits.step_tokens
+        self._shares = FairShares()
 
     @property
     def has_work(self) -> bool:
         return bool(self.waiting or self.running)
 
+    @property
+    def num_waiting_offline(self) -> int:
+        return sum(1 for sequence in self.waiting if sequence.is_offline)
+
     def add(self, sequence: Sequence) -> None:
-        self.waiting.append(sequence)
-        self.waiting.sort(key=self._policy)
+        """A new sequence joins the queue; its place there is found in the next step."""
+        self._shares.arrive(sequence, self.waiting)
+        self._enqueue(sequence)
 
     def remove(self, sequence: Sequence) -> None:
         """Take a sequence out of whichever queue it is in; its blocks are the caller's business."""
         (self.waiting if sequence.state is State.WAITING else self.running).remove(sequence)
+        self._shares.leave(sequence)
+        self._classes.leave(sequence)
 
-    def schedule(self, now: float, spent_tokens: int = 0) -> list[Chunk]:
-        """The chunks of this step, decode first. `spent_tokens` of the budget went elsewhere already."""
-        self.running.sort(key=self._policy)
+    def rest_s(self, now: float) -> float:
+        """How long nothing can be done unless a command arrives: an idle engine may wait for company."""
+        if self.running:
+            return 0.0
+        return self._limits.gathering.left_s(self.waiting, self._num_seats(self.waiting), now)
+
+    def schedule(self, now: float, lane_tokens: int = 0) -> list[Chunk]:
+        """The chunks of this step, decode first. The lane has spent `lane_tokens` of the budget already."""
+        self._order_queue(now)
         chunks = self._decode(now)
-        budget = max(self._limits.step_tokens - len(chunks) - spent_tokens, MIN_PREFILL_TOKENS)
-        for sequence in self.running:
+        budget = self._prefill_budget(chunks, lane_tokens)
+        num_decoding = len(chunks)
+        for sequence in sorted(self.running, key=self._classes.of):  # stable: by start within a class
             if sequence.state is State.PREFILL and budget > 0 and self._may_run(sequence):
-                chunks.append(Chunk(sequence, min(sequence.num_uncomputed, budget)))
+                chunks.append(self._chunk(sequence, budget))
                 budget -= chunks[-1].num_tokens
-        while budget > 0:
-            admitted = self._admit_next(now)
-            if admitted is None:
-                break
-            chunks.append(Chunk(admitted, min(admitted.num_uncomputed, budget)))
-            budget -= chunks[-1].num_tokens
+        chunks += self._admit(budget, now)
+        prefilled = sum(chunk.num_tokens for chunk in chunks[num_decoding:])
+        self._step = StepCost(0.0, prefilled, num_decoding, lane_tokens)
         return chunks
+
+    def on_step(self, seconds: float) -> None:
+        """The step that was scheduled last took so long, the lane's part included."""
+        step = self._step
+        self.pacer.observe(StepCost(seconds, step.prefill_tokens, step.decode_rows, step.lane_tokens))
+
+    def take_hopeless(self) -> list[Sequence]:
+        """Waiting sequences that the whole pool has no room for; the caller ends them."""
+        hopeless, self._hopeless = self._hopeless, []
+        return hopeless
+
+    # --- who decodes, and how much is read
 
     def _decode(self, now: float) -> list[Chunk]:
         chunks = []
-        for sequence in list(self.running):
+        for sequence in sorted(self.running, key=self._classes.place):
             # An earlier one in this loop may have preempted it.
             if sequence.state is State.DECODE and self._may_run(sequence) and self._make_room(sequence, now):
-                chunks.append(Chunk(sequence, 1))
+                chunks.append(self._chunk(sequence, 1))
         return chunks
 
     def _make_room(self, sequence: Sequence, now: float) -> bool:
         """A block for the next token, taken from the last in order where none is left; False if that is itself."""
         while not self._kv.extend(sequence, now):
-            last = max(self.running, key=self._policy)
+            last = max(self.running, key=self._classes.place)
             self._preempt(last, now)
             if last is sequence:
                 return False
         return True
 
-    def _admit_next(self, now: float) -> Sequence | None:
-        """Start the first waiting sequence. Nobody overtakes it while it does not fit: it must get its turn."""
-        if not self.waiting or not self._may_run(self.waiting[0]):
-            return None
-        sequence = self.waiting[0]
-        while not self._has_seat() or not self._kv.acquire(sequence, now, reserve=self._watermark()):
-            background = [other for other in self.running if other.is_background]
-            if sequence.is_background or not background:
-                return None
-            self._preempt(max(background, key=self._policy), now)
+    def _prefill_budget(self, decoding: list[Chunk], lane_tokens: int) -> int:
+        """A full step, unless somebody reads along: then as much as keeps the pace. Offline streams have no reader."""
+        room = max(self._limits.step_tokens - len(decoding) - lane_tokens, MIN_PREFILL_TOKENS)
+        if all(chunk.sequence.is_offline for chunk in decoding):
+            self.step_target_tokens = self._limits.step_tokens
+            return room
+        if self.waiting or len(decoding) < len(self.running):
+            self.step_target_tokens = self.pacer.budget(len(decoding), lane_tokens)
+        return min(room, self.step_target_tokens)
+
+    def _chunk(self, sequence: Sequence, budget: int) -> Chunk:
+        chunk = Chunk(sequence, min(sequence.num_uncomputed, budget))
+        self._shares.charge(sequence, chunk.num_tokens)
+        return chunk
+
+    # --- who starts
+
+    def _order_queue(self, now: float) -> None:
+        """By class; who was preempted has had its turn and goes on first; then by shares and policy."""
+        reading = [sequence for sequence in self.running if sequence.state is State.PREFILL]
+        self._classes.promote([*reading, *self.waiting], now)
+        if not self._is_unordered and not self._can_start():
+            return
+        groups: dict[tuple[int, bool], list[Sequence]] = {}
+        for sequence in self.waiting:
+            is_new = not sequence.prompt_done
+            groups.setdefault((self._classes.of(sequence), is_new), []).append(sequence)
+        self.waiting = []
+        for (_, is_new), group in sorted(groups.items(), key=lambda item: item[0]):
+            if not is_new:
+                self.waiting += sorted(group, key=self._classes.place)
+            elif self._limits.fair_shares:
+                self.waiting += self._shares.order(group, self._policy, now)
+            else:
+                self.waiting += self._policy.order(group, now)
+        self.waiting.sort(key=self._classes.is_promoted, reverse=True)
+        self._is_unordered = False
+
+    def _admit(self, budget: int, now: float) -> list[Chunk]:
+        """Start waiting sequences in order. Nobody overtakes one that does not fit: it must get its turn."""
+        chunks: list[Chunk] = []
+        if not self._can_start() or self.rest_s(now):
+            return chunks
+        for sequence in list(self.waiting):
+            if budget <= 0:
+                break
+            if not self._is_ready(sequence):
+                continue
+            if not self._start(sequence, now):
+                break
+            chunks.append(self._chunk(sequence, budget))
+            budget -= chunks[-1].num_tokens
+        return chunks
+
+    def _is_ready(self, sequence: Sequence) -> bool:
+        """Whether a waiting sequence could use a seat now. While it could not, others may pass it.
+
+        It is worth waiting for those who surely go on: who is of a lower class may stand still as long as people come.
+        """
+        own_class = self._classes.of(sequence)
+        reading = [other for other in self.running if other.state is State.PREFILL and self._may_run(other)]
+        able = [other for other in reading if self._classes.of(other) <= own_class]
+        return not is_being_computed(sequence, able, self._kv)
+
+    def _start(self, sequence: Sequence, now: float) -> bool:
+        """Give a waiting sequence a seat and blocks, if need be those of lower classes."""
+        if not self._may_run(sequence):
+            return False
+        own_class = self._classes.of(sequence)
+        while len(self.running) >= self._num_seats([sequence]) or not self._acquire(sequence, now):
+            lower = [other for other in self.running if self._classes.of(other) > own_class]
+            if not lower:
+                return False
+            self._preempt(max(lower, key=self._classes.place), now)
         self.waiting.remove(sequence)
         sequence.move(State.PREFILL, now)
         self.running.append(sequence)
-        return sequence
+        self._shares.start(sequence)
+        return True
+
+    def _acquire(self, sequence: Sequence, now: float) -> bool:
+        """Blocks, with one left for each that runs: without this watermark a newcomer would be preempted at once."""
+        watermark = sum(1 for other in self.running if not other.is_background)
+        is_taken = self._kv.acquire(sequence, now, reserve=watermark)
+        if not is_taken and not self.running:
+            self._hopeless.append(sequence)
+        return is_taken
+
+    def _can_start(self) -> bool:
+        """Whether there is a seat, or somebody who may have to give one up."""
+        is_full = len(self.running) >= self._num_seats([])
+        return bool(self.waiting) and (not is_full or any(map(self._classes.of, self.running)))
+
+    def _num_seats(self, newcomers: Iterable[Sequence]) -> int:
+        """Fewer while an interactive sequence runs, so that its tokens come faster."""
+        together = [*self.running, *newcomers]
+        if self._limits.interactive_batch and any(not (s.is_offline or s.is_background) for s in together):
+            return min(self._limits.interactive_batch, self._limits.max_batch)
+        return self._limits.max_batch
 
     def _may_run(self, sequence: Sequence) -> bool:
         """Background work runs only while nobody else is here."""
         return not sequence.is_background or all(s.is_background for s in [*self.running, *self.waiting])
 
-    def _has_seat(self) -> bool:
-        return len(self.running) < self._limits.max_batch
-
-    def _watermark(self) -> int:
-        """Blocks left for running sequences to grow into; without it a newcomer would be preempted at once."""
-        return sum(1 for sequence in self.running if not sequence.is_background)
+    # --- who goes back
 
     def _preempt(self, sequence: Sequence, now: float) -> None:
         self._kv.preempt(sequence, now)
         self.running.remove(sequence)
         sequence.move(State.WAITING, now)
-        self.add(sequence)
+        self._enqueue(sequence)
         self.num_preemptions += 1
+
+    def _enqueue(self, sequence: Sequence) -> None:
+        self.waiting.append(sequence)
+        self._is_unordered = True

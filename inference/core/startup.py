@@ -86,7 +86,7 @@ def assemble(
     parts = CoreParts(
         forward=Forward(Runner(model.model, tensors)),
         kv=kv,
-        scheduler=Scheduler(kv, Limits(config.max_batch, config.step_tokens)),
+        scheduler=Scheduler(kv, Limits.of(config)),
         lane=EmbeddingLane(encode, embedder.dim if embedder else 0, config.embed_batch),
         bounds=Bounds(max_context, model.vocab_size, shape.bytes_per_block),
         clock=clock,

@@ -74,11 +74,15 @@ class FakeCore:
 
 
 def make_fake_core(
-    num_blocks: int = 64, max_batch: int = 8, step_tokens: int = 32, encode: Encode | None = None
+    num_blocks: int = 64,
+    max_batch: int = 8,
+    step_tokens: int = 32,
+    encode: Encode | None = None,
+    **rules: object,
 ) -> FakeCore:
     runner = FakeRunner()
     kv = KvCache(num_blocks, PrefixCache(b"fake", BLOCK_TOKENS), BlockActions(runner.copy, runner.wipe))
-    scheduler = Scheduler(kv, Limits(max_batch, step_tokens))
+    scheduler = Scheduler(kv, Limits(max_batch, step_tokens, **rules))  # type: ignore[arg-type]
     ticks = itertools.count()
     parts = CoreParts(
         forward=Forward(runner),  # type: ignore[arg-type]

@@ -165,15 +165,6 @@ def test_frames_may_arrive_in_any_pieces(pair: tuple[Front, socket.socket]) -> N
     assert pipe.receive(timeout_s=0) == []
 
 
-def test_an_idle_core_waits_for_company_only_until_enough_came(pair: tuple[Front, socket.socket]) -> None:
-    front, theirs = pair
-    pipe = FrontPipe(theirs)
-    requests = [admit([n]) for n in range(2)]
-    front.send(*requests)
-    assert pipe.receive_company(window_s=PATIENCE_S, num_wanted=2) == requests
-    assert pipe.receive_company(window_s=0, num_wanted=2) == []
-
-
 @pytest.mark.parametrize("broken", [b"", b"\xff\xff\xff\xff"], ids=["closed", "oversized"])
 def test_a_broken_pipe_ends_the_core(pair: tuple[Front, socket.socket], broken: bytes) -> None:
     front, theirs = pair

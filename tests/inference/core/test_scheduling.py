@@ -45,7 +45,7 @@ def test_the_newest_of_the_lowest_priority_is_preempted() -> None:
 
 
 def test_waiting_order_is_priority_then_arrival() -> None:
-    core = make_fake_core(max_batch=1)
+    core = make_fake_core(max_batch=1, policy="priority", ageing_s=1000.0)
     requests = [
         admit(prompt_of(3), max_tokens=2, priority=p, id=f"{p}-{n}") for n, p in enumerate((1, 0, 1, 0, -1))
     ]
