@@ -1,15 +1,16 @@
 """Which KV blocks are free, cached or used.
 
 A block is *used* while sequences hold it (reference count > 0), *cached* when nobody holds it but its content can
-still be reused, else *free*. Knows numbers only: no tensors, no token ids. Blocks that were never used are handed
-out in ascending order and only when no returned block is free, so memory that the system commits on first
-touch grows with the load up to the budget.
+still be reused, else *free*. Joins the free blocks (`slabs`) and the order of the cached ones (`retention`); every
+operation is O(log slabs) at most. Knows numbers only: no tensors, no token ids.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
+
+from inference.core.retention import EvictionOrder, Hold, Lifetimes, Retention
+from inference.core.slabs import Slabs
 
 
 class NoFreeBlocks(Exception):
@@ -17,34 +18,40 @@ class NoFreeBlocks(Exception):
 
 
 class BlockPool:
-    """Reference counts and the least-recently-used order of `num_blocks` blocks."""
+    """Reference counts of `num_blocks` blocks."""
 
-    def __init__(self, num_blocks: int, on_evict: Callable[[int], None]) -> None:
-        """`on_evict(block)` is called before a cached block gets a new owner."""
-        self.num_blocks = num_blocks
+    def __init__(
+        self, slabs: Slabs, lifetimes: Lifetimes, on_evict: Callable[[int, Retention], None]
+    ) -> None:
+        """`on_evict(block, retention)` is called before a cached block gets a new owner."""
+        self.num_blocks = slabs.num_free
+        self.num_used = 0
         self.num_evicted = 0
+        self._slabs = slabs
+        self._cached = EvictionOrder(lifetimes)
         self._on_evict = on_evict
-        self._references = [0] * num_blocks
-        self._returned: list[int] = []
-        self._num_touched = 0
-        self._cached: OrderedDict[int, None] = OrderedDict()  # least recently used first
+        self._references = [0] * self.num_blocks
 
     @property
     def num_free(self) -> int:
-        return len(self._returned) + self.num_blocks - self._num_touched
+        return self._slabs.num_free
 
     @property
     def num_cached(self) -> int:
         return len(self._cached)
 
     @property
-    def num_used(self) -> int:
-        return sum(1 for count in self._references if count)
-
-    @property
     def num_available(self) -> int:
         """Blocks that `take` can still hand out."""
         return self.num_free + self.num_cached
+
+    @property
+    def num_committed(self) -> int:
+        """Blocks whose memory is taken."""
+        return self._slabs.num_taken_blocks
+
+    def cached_by_class(self) -> dict[Retention, int]:
+        return self._cached.counts()
 
     def references(self, block: int) -> int:
         return self._references[block]
@@ -53,32 +60,39 @@ class BlockPool:
         return block in self._cached
 
     def cached_blocks(self) -> list[int]:
-        return list(self._cached)
+        return self._cached.blocks()
+
+    def hold(self, block: int) -> Hold:
+        """What holds a cached block."""
+        return self._cached.hold(block)
+
+    def age(self, now: float) -> None:
+        """It is `now`, for everything that follows."""
+        self._cached.age(now)
 
     def take(self) -> int:
-        """A block for one owner: a free one, else the least recently used cached one."""
-        if self._returned:
-            block = self._returned.pop()
-        elif self._num_touched < self.num_blocks:
-            block = self._num_touched
-            self._num_touched += 1
-        elif self._cached:
-            block, _ = self._cached.popitem(last=False)
+        """A block for one owner: a free one, else the cached one whose class and last use come first."""
+        if self.num_free:
+            block = self._slabs.take()
+        elif self.num_cached:
+            block, retention = self._cached.pop()
             self.num_evicted += 1
-            self._on_evict(block)
+            self._on_evict(block, retention)
         else:
             raise NoFreeBlocks
         self._references[block] = 1
+        self.num_used += 1
         return block
 
     def retain(self, block: int) -> None:
         """One more owner of a used or cached block."""
         if self._references[block] == 0:
-            del self._cached[block]
+            self._cached.remove(block)
+            self.num_used += 1
         self._references[block] += 1
 
-    def release(self, block: int, *, is_reusable: bool) -> None:
-        """One owner fewer. The last one leaves the block cached when its content `is_reusable`, else free.
+    def release(self, block: int, hold: Hold | None) -> None:
+        """One owner fewer. The last one leaves the block cached when something can reach its content, else free.
 
         Release a chain from its tail to its head: then the leaf is always evicted before its parent.
         """
@@ -86,29 +100,36 @@ class BlockPool:
         self._references[block] -= 1
         if self._references[block]:
             return
-        if is_reusable:
-            self._cached[block] = None
+        self.num_used -= 1
+        if hold is None:
+            self._slabs.put_back(block)
         else:
-            self._returned.append(block)
+            self._cached.add(block, hold)
 
-    def uncache(self, block: int) -> None:
-        """A cached block whose content nobody can reach any more becomes free."""
-        del self._cached[block]
-        self._returned.append(block)
+    def rehold(self, block: int, hold: Hold | None) -> None:
+        """Something else holds a cached block now; when nothing can reach it any more it becomes free."""
+        if hold is not None:
+            self._cached.move(block, hold)
+        else:
+            self._cached.remove(block)
+            self._slabs.put_back(block)
+
+    def give_back_slabs(self) -> list[range]:
+        """The blocks of slabs that hold nothing; their memory is the caller's to return."""
+        return self._slabs.give_back_empty()
 
     def problems(self) -> list[str]:
-        """Violations of free + cached + used == total and of the reference counts; empty when all is well."""
-        found = []
-        if self.num_free + self.num_cached + self.num_used != self.num_blocks:
+        """Violations of free + cached + used == total, classes, slabs and reference counts; empty when all is well."""
+        found = [*self._slabs.problems(), *self._cached.problems()]
+        num_used = sum(1 for count in self._references if count)
+        if self.num_used != num_used or self.num_free + self.num_cached + num_used != self.num_blocks:
             found.append(
-                f"free {self.num_free} + cached {self.num_cached} + used {self.num_used} != {self.num_blocks}"
+                f"free {self.num_free} + cached {self.num_cached} + used {num_used} != {self.num_blocks}"
             )
         if any(count < 0 for count in self._references):
             found.append("negative reference count")
-        if any(self._references[block] for block in [*self._returned, *self._cached]):
+        if any(self._references[block] for block in [*self._slabs.free_blocks(), *self._cached.blocks()]):
             found.append("a free or cached block is still referenced")
-        if len(set(self._returned)) != len(self._returned) or not self._cached.keys().isdisjoint(
-            self._returned
-        ):
-            found.append("a block is free twice")
+        if not set(self._slabs.free_blocks()).isdisjoint(self._cached.blocks()):
+            found.append("a block is free and cached")
         return found

@@ -85,7 +85,7 @@ class Books:
         for sequence in self._live.values():
             if sequence.admit.conversation == command.conversation:
                 sequence.is_forgotten = True
-        self.counters.forgotten_blocks += self._kv.forget(command.conversation)
+        self._kv.forget(command.conversation)
 
     # --- the outcomes of a forward
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from inference.core.kv_cache import KvCache
 from inference.core.lane import EmbeddingLane
 from inference.core.messages import CoreStats
+from inference.core.retention import Retention
+from inference.core.reuse import Source
 from inference.core.scheduler import Scheduler
 
 
@@ -23,14 +25,13 @@ class Counters:
     prefilled_tokens: int = 0
     generated_tokens: int = 0
     cancelled: int = 0
-    forgotten_blocks: int = 0
     leak_alarms: int = 0
     step_seconds_sum: float = 0.0
 
 
 def snapshot(counters: Counters, scheduler: Scheduler, kv: KvCache, lane: EmbeddingLane) -> CoreStats:
     """Totals since the start, and gauges of now."""
-    pool = kv.pool
+    pool, kept = kv.pool, kv.pool.cached_by_class()
     return CoreStats(
         steps=counters.steps,
         decode_forwards=counters.decode_forwards,
@@ -38,8 +39,10 @@ def snapshot(counters: Counters, scheduler: Scheduler, kv: KvCache, lane: Embedd
         waiting=len(scheduler.waiting),
         waiting_tokens=sum(len(sequence.token_ids) for sequence in scheduler.waiting),
         prompt_tokens=counters.prompt_tokens,
-        reused_head_tokens=kv.num_reused_head,
-        reused_prefix_tokens=kv.num_reused_prefix,
+        reused_head_tokens=kv.num_reused[Source.HEAD],
+        reused_prefix_tokens=kv.num_reused[Source.PREFIX],
+        reused_shared_tokens=kv.num_reused[Source.SHARED],
+        reused_disk_tokens=kv.num_reused[Source.DISK],
         prefilled_tokens=counters.prefilled_tokens,
         generated_tokens=counters.generated_tokens,
         preemptions=scheduler.num_preemptions,
@@ -49,9 +52,16 @@ def snapshot(counters: Counters, scheduler: Scheduler, kv: KvCache, lane: Embedd
         blocks_used=pool.num_used,
         blocks_cached=pool.num_cached,
         blocks_free=pool.num_free,
+        blocks_closed=kept[Retention.CLOSED],
+        blocks_superseded=kept[Retention.SUPERSEDED],
+        blocks_stale=kept[Retention.STALE],
+        blocks_idle=kept[Retention.IDLE],
+        blocks_active=kept[Retention.ACTIVE],
+        blocks_shared=kept[Retention.SHARED],
+        kv_slack=kv.slack(scheduler.running),
         embedded_texts=lane.num_embedded,
         step_seconds_sum=counters.step_seconds_sum,
-        forgotten_blocks=counters.forgotten_blocks,
+        forgotten_blocks=kv.num_forgotten,
         leak_alarms=counters.leak_alarms,
         waiting_offline=scheduler.num_waiting_offline,
         prefill_tokens_per_s=scheduler.pacer.prefill_tokens_per_s,

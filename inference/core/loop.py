@@ -84,6 +84,7 @@ class CoreLoop:
     def step(self, commands: Iterable[Command] = ()) -> StepPack:
         """One turn of the loop; gives everything it has to say."""
         started = self._clock()
+        self._kv.age(started)
         for command in commands:
             self._apply(command, started)
         lane_step = self._lane.run_one()

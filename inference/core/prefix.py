@@ -1,27 +1,42 @@
 """Full KV blocks by content: the chain of token ids that leads to them.
 
-A block's key is SHA-256 over its parent's key and its own token ids; the root key holds the model's fingerprint and
-the salt of (tenant, user), so nothing is found across models or owners. A key alone never serves KV: token
-ids, salt and parent are compared on every hit. Knows nothing about reference counts or tensors.
+A block's key is SHA-256 over its parent's key, the salt of its owner and its own token ids; the root key holds the
+model's fingerprint, so nothing is found across models or owners. A child may have another owner than its
+parent: one user's own words follow a prefix that all users share. A key alone never serves KV: token ids, salt and
+parent are compared on every hit. Knows nothing about reference counts or tensors.
 """
 
 from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
-ROOT = 0  # serial of "no parent"
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
-    serial: int  # unique for ever, unlike block numbers: a stale child can't find a new parent
-    parent: int  # serial of the parent, or ROOT
+class Salts:
+    """Whose each block of a sequence is: `own`, but for a beginning of whole blocks that users share."""
+
+    own: bytes
+    shared: bytes = b""
+    num_shared_blocks: int = 0
+
+    def at(self, index: int) -> bytes:
+        return self.shared if index < self.num_shared_blocks else self.own
+
+
+@dataclass(slots=True)
+class Published:
+    """What a findable block holds. Its children are findable as long as it is."""
+
+    block: int
+    parent: int | None
     key: bytes
+    parent_key: bytes
     salt: bytes
     token_ids: tuple[int, ...]
+    children: set[int] = field(default_factory=set)
 
 
 def sha256(payload: bytes) -> bytes:
@@ -35,27 +50,35 @@ class PrefixCache:
         self, fingerprint: bytes, block_tokens: int, digest: Callable[[bytes], bytes] = sha256
     ) -> None:
         self.block_tokens = block_tokens
-        self._fingerprint = fingerprint
+        self.root_key = digest(b"root" + fingerprint)
         self._digest = digest
-        self._serials = 0
         self._block_by_key: dict[bytes, int] = {}
-        self._entries: dict[int, _Entry] = {}
+        self._published: dict[int, Published] = {}
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._published)
 
     def __contains__(self, block: int) -> bool:
-        return block in self._entries
+        return block in self._published
 
-    def match(self, salt: bytes, token_ids: Sequence[int], known: Sequence[int], limit: int) -> list[int]:
+    def published(self, block: int) -> Published:
+        """What a published block holds."""
+        return self._published[block]
+
+    def blocks_of(self, salt: bytes) -> list[int]:
+        """Every block of one owner."""
+        return [block for block, entry in self._published.items() if entry.salt == salt]
+
+    def match(self, salts: Salts, token_ids: Sequence[int], known: Sequence[int], limit: int) -> list[int]:
         """Blocks that continue the chain `known` over `token_ids`, as long as whole blocks fit into `limit` tokens."""
         found: list[int] = []
         parent = known[-1] if known else None
-        if parent is not None and parent not in self._entries:
+        if parent is not None and parent not in self._published:
             return found
         size = self.block_tokens
-        for start in range(len(known) * size, limit - size + 1, size):
-            block = self._find(salt, parent, tuple(token_ids[start : start + size]))
+        for index in range(len(known), limit // size):
+            ids = tuple(token_ids[index * size : (index + 1) * size])
+            block = self._find(salts.at(index), parent, ids)
             if block is None:
                 break
             found.append(block)
@@ -68,7 +91,7 @@ class PrefixCache:
         That is `block` itself or an older one with equal content. None: the key belongs to other content
         (a collision) or the parent is not published, so this block stays private and so do its children.
         """
-        if parent is not None and parent not in self._entries:
+        if parent is not None and parent not in self._published:
             return None
         known = self._find(salt, parent, token_ids)
         if known is not None:
@@ -76,33 +99,50 @@ class PrefixCache:
         key = self._key(salt, parent, token_ids)
         if key in self._block_by_key:
             return None
-        self._serials += 1
         self._block_by_key[key] = block
-        self._entries[block] = _Entry(self._serials, self._serial(parent), key, salt, token_ids)
+        self._published[block] = Published(block, parent, key, self.key_of(parent), salt, token_ids)
+        if parent is not None:
+            self._published[parent].children.add(block)
         return block
 
-    def forget(self, block: int) -> None:
-        """The block's content is about to go; unknown blocks are ignored."""
-        entry = self._entries.pop(block, None)
-        if entry is not None:
-            del self._block_by_key[entry.key]
+    def forget(self, block: int) -> list[int]:
+        """The block's content is about to go; gives its descendants, which nobody can find any more either."""
+        entry = self._published.get(block)
+        if entry is None:
+            return []
+        if entry.parent is not None:
+            self._published[entry.parent].children.discard(block)
+        chain = list(self._with_descendants(block))
+        for lost in chain:
+            del self._block_by_key[self._published.pop(lost).key]
+        return chain[1:]
+
+    def key_of(self, block: int | None) -> bytes:
+        """The key of a published block, or of the root."""
+        return self.root_key if block is None else self._published[block].key
+
+    def child_key(self, parent_key: bytes, salt: bytes, token_ids: tuple[int, ...]) -> bytes:
+        # The salt's length goes before it, so that no two different inputs read the same.
+        return self._digest(
+            parent_key + len(salt).to_bytes(4, "little") + salt + array("I", token_ids).tobytes()
+        )
+
+    # --- details
 
     def _find(self, salt: bytes, parent: int | None, token_ids: tuple[int, ...]) -> int | None:
         block = self._block_by_key.get(self._key(salt, parent, token_ids))
         if block is None:
             return None
-        entry = self._entries[block]
-        is_same = entry.token_ids == token_ids and entry.salt == salt and entry.parent == self._serial(parent)
+        entry = self._published[block]
+        is_same = entry.token_ids == token_ids and entry.salt == salt and entry.parent == parent
         return block if is_same else None
 
-    def _serial(self, parent: int | None) -> int:
-        return ROOT if parent is None else self._entries[parent].serial
-
     def _key(self, salt: bytes, parent: int | None, token_ids: tuple[int, ...]) -> bytes:
-        # Lengths are written before the variable parts, so that no two different inputs read the same.
-        if parent is None:
-            head = b"root" + len(self._fingerprint).to_bytes(4, "little") + self._fingerprint + salt
-            parent_key = self._digest(head)
-        else:
-            parent_key = self._entries[parent].key
-        return self._digest(parent_key + array("I", token_ids).tobytes())
+        return self.child_key(self.key_of(parent), salt, token_ids)
+
+    def _with_descendants(self, block: int) -> Iterator[int]:
+        todo = [block]
+        while todo:
+            block = todo.pop()
+            yield block
+            todo += self._published[block].children

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from inference.core.conversations import Conversation
 from inference.core.messages import Admit, FinishedOut
+from inference.core.prefix import Salts
+from inference.core.reuse import Source
 
 
 class State(StrEnum):
@@ -40,6 +43,7 @@ class Sequence:
         "arrived_at",
         "block_seconds",
         "blocks",
+        "conversation",
         "error",
         "finish_reason",
         "is_forgotten",
@@ -49,8 +53,8 @@ class Sequence:
         "num_published",
         "peak_blocks",
         "prompt_done",
-        "reused_head",
-        "reused_prefix",
+        "reused",
+        "salts",
         "state",
         "token_ids",
     )  # fmt: skip
@@ -69,8 +73,9 @@ class Sequence:
         self.blocks: list[int] = []
         self.num_published = 0  # leading blocks that the prefix cache knows
         self.is_forgotten = False
-        self.reused_head = 0
-        self.reused_prefix = 0
+        self.salts = Salts(admit.salt)
+        self.conversation: Conversation | None = None  # from its first blocks to its end, where it has one
+        self.reused = dict.fromkeys(Source, 0)  # tokens, when it first got its blocks
         self.prompt_done = 0  # most prompt tokens that were ever in KV; a preemption does not take it back
         self.peak_blocks = 0
         self.block_seconds = 0.0
@@ -118,15 +123,16 @@ class Sequence:
 
     def report(self, block_bytes: int) -> FinishedOut:
         """What the front hears about a finished sequence."""
-        reused = self.reused_head + self.reused_prefix
         return FinishedOut(
             id=self.id,
             reason=self.finish_reason,
             error=self.error,
             prompt_tokens=self.num_prompt,
-            reused_head_tokens=self.reused_head,
-            reused_prefix_tokens=self.reused_prefix,
-            prefilled_tokens=max(0, self.prompt_done - reused),
+            reused_head_tokens=self.reused[Source.HEAD],
+            reused_prefix_tokens=self.reused[Source.PREFIX],
+            reused_shared_tokens=self.reused[Source.SHARED],
+            reused_disk_tokens=self.reused[Source.DISK],
+            prefilled_tokens=max(0, self.prompt_done - sum(self.reused.values())),
             generated_tokens=self.num_generated,
             peak_kv_bytes=self.peak_blocks * block_bytes,
             block_seconds=self.block_seconds,

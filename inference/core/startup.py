@@ -21,6 +21,7 @@ from inference.core.lane import EmbeddingLane
 from inference.core.loop import CoreLoop, CoreParts
 from inference.core.messages import Admit, Command, CoreReady, EmbedTexts, SamplingSpec
 from inference.core.prefix import PrefixCache
+from inference.core.retention import Lifetimes
 from inference.core.runner import Runner
 from inference.core.scheduler import Limits, Scheduler
 from inference.models import attention
@@ -81,7 +82,8 @@ def assemble(
         )
     tensors = KvTensors(shape, num_blocks, torch.device(model.device))
     prefix = PrefixCache(model.fingerprint.encode(), config.block_tokens)
-    kv = KvCache(num_blocks, prefix, BlockActions(copy=tensors.copy_block, wipe=tensors.wipe_block))
+    actions = BlockActions(copy=tensors.copy_block, wipe=tensors.wipe_block)
+    kv = KvCache(num_blocks, prefix, actions, lifetimes=Lifetimes(config.kv_active_s, config.kv_soft_ttl_s))
     encode = embedder.embed_ids if embedder else None
     parts = CoreParts(
         forward=Forward(Runner(model.model, tensors)),

@@ -8,7 +8,7 @@ import torch
 
 from inference.core.kv_cache import BlockActions, KvCache
 from inference.core.messages import EmbedTexts, SamplingSpec, VerifyPairs
-from inference.core.prefix import PrefixCache
+from inference.core.prefix import PrefixCache, Salts
 from inference.core.sequence import Sequence
 from inference.models.attention import AttentionNotUsable
 from tests.inference.core.driver import admit
@@ -129,7 +129,7 @@ def test_what_a_sequence_computed_again_after_a_preemption_is_wiped_when_it_fail
     wrote = set(poison.blocks)
     kv.discard(poison, 0.0)
     assert wrote == set(wiped)
-    assert kv.prefix.match(b"salt", prompt, [], len(prompt)) == []
+    assert kv.prefix.match(Salts(b"salt"), prompt, [], len(prompt)) == []
 
 
 @pytest.mark.parametrize(

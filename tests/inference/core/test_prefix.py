@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.core.prefix import PrefixCache, sha256
+from inference.core.prefix import PrefixCache, Salts, sha256
 
 SIZE = 2
 small_ids = st.lists(st.integers(0, 2), max_size=10)
@@ -34,7 +34,7 @@ def test_a_match_is_always_a_published_beginning_of_the_same_salt(digest, texts,
     for number, (owner, text) in enumerate(texts):
         for index, block in enumerate(publish_all(cache, owner, text, first_block=number * 100)):
             content.setdefault(block, (owner, text[: (index + 1) * SIZE]))
-    found = cache.match(salt, ids, [], len(ids))
+    found = cache.match(Salts(salt), ids, [], len(ids))
     for index, block in enumerate(found):
         assert content[block] == (salt, ids[: (index + 1) * SIZE])
     if digest is sha256:
@@ -76,10 +76,10 @@ def test_a_child_is_not_found_under_a_new_parent_in_the_same_block() -> None:
     cache.publish(b"s", 0, (3, 4), 1)
     cache.forget(0)
     cache.publish(b"s", None, (5, 6), 0)
-    assert cache.match(b"s", [5, 6, 3, 4], [], 4) == [0]
+    assert cache.match(Salts(b"s"), [5, 6, 3, 4], [], 4) == [0]
 
 
 def test_a_limit_cuts_the_match_to_whole_blocks() -> None:
     cache = PrefixCache(b"model", SIZE)
     publish_all(cache, b"s", [1, 2, 3, 4], 0)
-    assert cache.match(b"s", [1, 2, 3, 4], [], 3) == [0]
+    assert cache.match(Salts(b"s"), [1, 2, 3, 4], [], 3) == [0]
