@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inference.core.kv_cache import KvCache
-from inference.core.lane import EmbeddingLane
+from inference.core.lane import Lane
 from inference.core.messages import CoreStats
 from inference.core.retention import Retention
 from inference.core.reuse import Source
@@ -29,7 +29,7 @@ class Counters:
     step_seconds_sum: float = 0.0
 
 
-def snapshot(counters: Counters, scheduler: Scheduler, kv: KvCache, lane: EmbeddingLane) -> CoreStats:
+def snapshot(counters: Counters, scheduler: Scheduler, kv: KvCache, lane: Lane) -> CoreStats:
     """Totals since the start, and gauges of now."""
     pool, kept = kv.pool, kv.pool.cached_by_class()
     return CoreStats(
@@ -60,6 +60,8 @@ def snapshot(counters: Counters, scheduler: Scheduler, kv: KvCache, lane: Embedd
         blocks_shared=kept[Retention.SHARED],
         kv_slack=kv.slack(scheduler.running),
         embedded_texts=lane.num_embedded,
+        verified_pairs=lane.num_verified,
+        lane_batches=lane.num_batches,
         step_seconds_sum=counters.step_seconds_sum,
         forgotten_blocks=kv.num_forgotten,
         leak_alarms=counters.leak_alarms,

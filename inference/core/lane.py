@@ -1,127 +1,215 @@
-"""The embedding lane: texts of all callers in micro-batches, one per step of the loop.
+"""The lane: texts to embed and pairs to verify, of all callers, in micro-batches beside the answers.
 
-Knows jobs, length order and the tokens it spent. Does not know the encoder beyond one call: token ids in,
-vectors out.
+Knows jobs, how long a text waits for company, whose turn it is and the tokens it spent. At most one micro-batch runs
+in a step. Does not know the encoders beyond one call each: token ids in, one row of numbers per text out.
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from inference.core.messages import Embedded, EmbedTexts
+from inference.config import EngineConfig
+from inference.core.length_groups import BatchBounds, LengthGroups
+from inference.core.messages import Embedded, EmbedTexts, Verified, VerifyPairs
 
-# (texts as token ids) -> (num_texts, dim) float32, L2-normalised
+# (texts as token ids) -> one float32 row per text: a vector of length 1 (num_texts, dim), or a score (num_texts,)
 Encode = Callable[[list[list[int]]], np.ndarray]
 
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class LaneLimits:
+    """`wait_s`: so long a text waits for others of like length while sequences run."""
+
+    max_batch: int
+    max_tokens: int  # padding included
+    wait_s: float = 0.0
+
+    @classmethod
+    def of(cls, config: EngineConfig) -> LaneLimits:
+        return cls(config.embed_batch, config.lane_tokens, config.lane_wait_ms / 1000)
+
+
 @dataclass(slots=True)
 class _Job:
-    request: EmbedTexts
-    vectors: dict[int, np.ndarray] = field(default_factory=dict)
+    """One request; its texts may be spread over many micro-batches."""
+
+    id: str
+    token_ids: list[list[int]]
+    rows: dict[int, np.ndarray] = field(default_factory=dict)
     error: str = ""
 
     @property
     def is_done(self) -> bool:
-        return bool(self.error) or len(self.vectors) == len(self.request.token_ids)
+        return bool(self.error) or len(self.rows) == len(self.token_ids)
+
+    def ordered_rows(self) -> list[np.ndarray]:
+        return [self.rows[index] for index in range(len(self.token_ids))]
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
     job: _Job
     index: int
+    number: int
+    arrived_at: float
 
     @property
     def token_ids(self) -> list[int]:
-        return self.job.request.token_ids[self.index]
+        return self.job.token_ids[self.index]
+
+    @property
+    def num_tokens(self) -> int:
+        return len(self.token_ids)
+
+
+class _Queue:
+    """The texts of one encoder. A micro-batch that fails is tried again text by text: a broken one fails alone."""
+
+    def __init__(self, encode: Encode | None, name: str) -> None:
+        self.num_done = 0  # texts
+        self.ended: list[_Job] = []
+        self._encode = encode
+        self._name = name
+        self._groups: LengthGroups[_Text] = LengthGroups()
+        self._suspects: deque[_Text] = deque()
+        self._numbers = itertools.count()
+
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self._groups or self._suspects)
+
+    def add(self, job: _Job, now: float) -> None:
+        if self._encode is None:
+            job.error = f"this engine serves no {self._name}"
+        if job.is_done:
+            self.ended.append(job)
+            return
+        for index in range(len(job.token_ids)):
+            self._groups.add(_Text(job, index, next(self._numbers), now))
+
+    def is_due(self, now: float, wait_s: float, bounds: BatchBounds) -> bool:
+        if self._suspects or not self._groups:
+            return bool(self._suspects)
+        return now - self._groups.oldest.arrived_at >= wait_s or self._groups.is_full(bounds)
+
+    def run(self, bounds: BatchBounds) -> int:
+        """Encode one micro-batch; gives the tokens it took, padding included."""
+        texts = [self._suspects.popleft()] if self._suspects else self._groups.take(bounds)
+        try:
+            assert self._encode is not None, "texts wait only where there is an encoder"
+            rows = self._encode([text.token_ids for text in texts])
+            if not np.isfinite(rows).all():
+                raise ArithmeticError("the encoder's output holds NaN or infinity")
+        except Exception as error:
+            self._suspect(texts, error)
+        else:
+            self._store(texts, rows)
+        return len(texts) * max(text.num_tokens for text in texts)
+
+    def _suspect(self, texts: list[_Text], error: Exception) -> None:
+        if len(texts) > 1:
+            log.error("the %s failed with %d texts, trying each alone: %s", self._name, len(texts), error)
+            self._suspects.extend(texts)
+            return
+        job = texts[0].job
+        log.error("the %s cannot read a text: %s", self._name, error)
+        job.error = f"the {self._name} failed: {error}"
+        self.ended.append(job)
+        self._groups.discard(lambda text: text.job is job)
+        self._suspects = deque(text for text in self._suspects if text.job is not job)
+
+    def _store(self, texts: list[_Text], rows: np.ndarray) -> None:
+        self.num_done += len(texts)
+        for text, row in zip(texts, rows, strict=True):
+            text.job.rows[text.index] = row
+            if text.job.is_done:
+                self.ended.append(text.job)
 
 
 @dataclass(frozen=True, slots=True)
 class LaneStep:
-    """What one micro-batch did."""
+    """What one step of the lane did."""
 
     embedded: list[Embedded]
+    verified: list[Verified]
     spent_tokens: int  # padding included
 
 
-class EmbeddingLane:
-    """Waiting texts; the oldest is always in the next micro-batch, with others of like length."""
+class Lane:
+    """Both encoders take turns; one that is None answers every request with an error."""
 
-    def __init__(self, encode: Encode | None, dim: int, max_batch: int) -> None:
-        self.num_embedded = 0
-        self._encode = encode
+    def __init__(
+        self,
+        limits: LaneLimits,
+        *,
+        embed: Encode | None = None,
+        dim: int = 0,
+        verify: Encode | None = None,
+    ) -> None:
+        self.num_batches = 0
+        self._limits = limits
         self._dim = dim
-        self._max_batch = max_batch
-        self._waiting: list[_Text] = []
-        self._answered: list[Embedded] = []  # answers that need no encoder
+        self._embedding = _Queue(embed, "sentence encoder")
+        self._verifying = _Queue(verify, "verifier")
+        self._turns = deque([self._embedding, self._verifying])
 
     @property
     def has_work(self) -> bool:
-        return bool(self._waiting or self._answered)
+        return any(queue.is_waiting or queue.ended for queue in self._turns)
 
-    def add(self, request: EmbedTexts) -> None:
-        job = _Job(request)
-        if self._encode is None:
-            job.error = "this engine serves no sentence encoder"
-        if job.is_done:
-            self._answered.append(self._answer(job))
-        else:
-            self._waiting.extend(_Text(job, index) for index in range(len(request.token_ids)))
+    @property
+    def num_embedded(self) -> int:
+        return self._embedding.num_done
 
-    def run_one(self) -> LaneStep:
-        """Encode one micro-batch, if any text waits."""
-        answered, self._answered = self._answered, []
-        texts = self._next_texts()
-        if not texts or self._encode is None:
-            return LaneStep(answered, 0)
-        try:
-            vectors = self._encode([text.token_ids for text in texts])
-        except Exception as error:  # a broken text fails alone: the others are tried again one by one
-            return LaneStep(
-                [*answered, *self._one_by_one(texts, error)], sum(len(t.token_ids) for t in texts)
-            )
-        spent = len(texts) * max(len(text.token_ids) for text in texts)
-        return LaneStep([*answered, *self._store(texts, vectors)], spent)
+    @property
+    def num_verified(self) -> int:
+        return self._verifying.num_done
 
-    def _next_texts(self) -> list[_Text]:
-        if not self._waiting:
-            return []
-        oldest = self._waiting[0]
-        nearest = sorted(self._waiting, key=lambda text: abs(len(text.token_ids) - len(oldest.token_ids)))
-        return nearest[: self._max_batch]
+    def add(self, request: EmbedTexts | VerifyPairs, now: float) -> None:
+        queue = self._embedding if isinstance(request, EmbedTexts) else self._verifying
+        queue.add(_Job(request.id, request.token_ids), now)
 
-    def _one_by_one(self, texts: list[_Text], error: Exception) -> list[Embedded]:
-        answers = []
-        for text in texts:
-            if text.job.error:
-                continue
-            try:
-                assert self._encode is not None
-                answers += self._store([text], self._encode([text.token_ids]))
-            except Exception as cause:
-                log.error("a text cannot be embedded: %s (the batch failed with: %s)", cause, error)
-                text.job.error = str(cause)
-                self._waiting = [other for other in self._waiting if other.job is not text.job]
-                answers.append(self._answer(text.job))
-        return answers
+    def run_one(self, now: float, busy_tokens: int | None = None) -> LaneStep:
+        """At most one micro-batch. `busy_tokens`: sequences run, and the step has no more tokens than these for it."""
+        bounds = BatchBounds(self._limits.max_batch, self._limits.max_tokens)
+        wait_s = 0.0
+        if busy_tokens is not None:
+            bounds = BatchBounds(self._limits.max_batch, min(self._limits.max_tokens, busy_tokens))
+            wait_s = self._limits.wait_s
+        spent_tokens = 0
+        queue = next((queue for queue in self._turns if queue.is_due(now, wait_s, bounds)), None)
+        if queue is not None:
+            spent_tokens = queue.run(bounds)
+            self.num_batches += 1
+            self._turns.remove(queue)
+            self._turns.append(queue)
+        return LaneStep(self._take_embedded(), self._take_verified(), spent_tokens)
 
-    def _store(self, texts: list[_Text], vectors: np.ndarray) -> list[Embedded]:
-        for text, vector in zip(texts, vectors, strict=True):
-            text.job.vectors[text.index] = vector
-        self.num_embedded += len(texts)
-        stored = {(id(text.job), text.index) for text in texts}
-        self._waiting = [t for t in self._waiting if (id(t.job), t.index) not in stored]
-        jobs = {id(text.job): text.job for text in texts}
-        return [self._answer(job) for job in jobs.values() if job.is_done]
+    def reset_counts(self) -> None:
+        self.num_batches = self._embedding.num_done = self._verifying.num_done = 0
 
-    def _answer(self, job: _Job) -> Embedded:
-        if job.error:
-            return Embedded(id=job.request.id, dim=self._dim, vectors=b"", error=job.error)
-        rows = [job.vectors[index] for index in range(len(job.request.token_ids))]
-        packed = np.asarray(rows, dtype="<f4").tobytes()
-        return Embedded(id=job.request.id, dim=self._dim, vectors=packed)
+    def _take_embedded(self) -> list[Embedded]:
+        ended, self._embedding.ended = self._embedding.ended, []
+        return [
+            Embedded(job.id, self._dim, b"", job.error)
+            if job.error
+            else Embedded(job.id, self._dim, np.asarray(job.ordered_rows(), dtype="<f4").tobytes())
+            for job in ended
+        ]
+
+    def _take_verified(self) -> list[Verified]:
+        ended, self._verifying.ended = self._verifying.ended, []
+        return [
+            Verified(job.id, [], job.error)
+            if job.error
+            else Verified(job.id, [float(row) for row in job.ordered_rows()])
+            for job in ended
+        ]

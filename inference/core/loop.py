@@ -15,7 +15,7 @@ from typing import Protocol
 from inference.core.books import Books, Bounds
 from inference.core.counters import Counters, snapshot
 from inference.core.kv_cache import KvCache
-from inference.core.lane import EmbeddingLane
+from inference.core.lane import Lane
 from inference.core.messages import (
     Admit,
     Cancel,
@@ -24,7 +24,6 @@ from inference.core.messages import (
     EmbedTexts,
     Forget,
     StepPack,
-    Verified,
     VerifyPairs,
 )
 from inference.core.outcome import Outcome
@@ -50,7 +49,7 @@ class CoreParts:
     forward: Forward
     kv: KvCache
     scheduler: Scheduler
-    lane: EmbeddingLane
+    lane: Lane
     bounds: Bounds
     clock: Callable[[], float]
 
@@ -65,7 +64,6 @@ class CoreLoop:
         self._lane = parts.lane
         self._clock = parts.clock
         self._books = Books(parts.kv, parts.scheduler, parts.bounds, parts.clock)
-        self._verified: list[Verified] = []
 
     @property
     def has_work(self) -> bool:
@@ -87,7 +85,7 @@ class CoreLoop:
         self._kv.age(started)
         for command in commands:
             self._apply(command, started)
-        lane_step = self._lane.run_one()
+        lane_step = self._lane.run_one(started, self._scheduler.lane_tokens)
         chunks = self._scheduler.schedule(started, lane_step.spent_tokens)
         for sequence in self._scheduler.take_hopeless():
             self._books.refuse(
@@ -102,14 +100,13 @@ class CoreLoop:
             self._books.counters.step_seconds_sum += seconds
             self._scheduler.on_step(seconds)
         news = self._books.take_news()
-        verified, self._verified = self._verified, []
         return StepPack(
             tokens=news.tokens,
             progress=news.progress,
             finished=news.finished,
             positions=news.positions,
             embedded=lane_step.embedded,
-            verified=verified,
+            verified=lane_step.verified,
             stats=self.stats(),
         )
 
@@ -121,10 +118,8 @@ class CoreLoop:
                 self._books.cancel(command)
             case Forget():
                 self._books.forget(command)
-            case EmbedTexts():
-                self._lane.add(command)
-            case VerifyPairs():
-                self._verified.append(Verified(id=command.id, scores=[], error="not supported"))
+            case EmbedTexts() | VerifyPairs():
+                self._lane.add(command, now)
 
     def check_blocks(self) -> bool:
         """free + cached + used == total, and nothing is used when nothing runs. A leak is logged and counted."""
@@ -144,5 +139,5 @@ class CoreLoop:
         assert not self.has_work, "only an idle core can be reset"
         self._kv.clear()
         self._scheduler.reset()
-        self._lane.num_embedded = 0
+        self._lane.reset_counts()
         self._books.counters = Counters()

@@ -94,6 +94,11 @@ class Scheduler:
         return bool(self.waiting or self.running)
 
     @property
+    def lane_tokens(self) -> int | None:
+        """What a micro-batch of the lane may take of the next step while sequences run; None when none does."""
+        return self.step_target_tokens if self.running else None
+
+    @property
     def num_waiting_offline(self) -> int:
         return sum(1 for sequence in self.waiting if sequence.is_offline)
 

@@ -17,7 +17,7 @@ from inference.config import EngineConfig
 from inference.core.books import Bounds
 from inference.core.forward import Forward
 from inference.core.kv_cache import BlockActions, KvCache
-from inference.core.lane import EmbeddingLane
+from inference.core.lane import Lane, LaneLimits
 from inference.core.loop import CoreLoop, CoreParts
 from inference.core.messages import Admit, Command, CoreReady, EmbedTexts, SamplingSpec
 from inference.core.prefix import PrefixCache
@@ -89,7 +89,7 @@ def assemble(
         forward=Forward(Runner(model.model, tensors)),
         kv=kv,
         scheduler=Scheduler(kv, Limits.of(config)),
-        lane=EmbeddingLane(encode, embedder.dim if embedder else 0, config.embed_batch),
+        lane=Lane(LaneLimits.of(config), embed=encode, dim=embedder.dim if embedder else 0),
         bounds=Bounds(max_context, model.vocab_size, shape.bytes_per_block),
         clock=clock,
     )

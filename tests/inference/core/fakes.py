@@ -11,7 +11,7 @@ import torch
 from inference.core.books import Bounds
 from inference.core.forward import Forward
 from inference.core.kv_cache import BlockActions, KvCache
-from inference.core.lane import EmbeddingLane, Encode
+from inference.core.lane import Encode, Lane, LaneLimits
 from inference.core.loop import CoreLoop, CoreParts
 from inference.core.prefix import PrefixCache
 from inference.core.scheduler import Chunk, Limits, Scheduler
@@ -19,6 +19,7 @@ from tests.inference.core.driver import Driver
 
 VOCABULARY = 50
 BLOCK_TOKENS = 4
+LANE = LaneLimits(max_batch=4, max_tokens=1024)
 
 
 def next_token(history: Rows[int]) -> int:
@@ -78,6 +79,8 @@ def make_fake_core(
     max_batch: int = 8,
     step_tokens: int = 32,
     encode: Encode | None = None,
+    verify: Encode | None = None,
+    lane: LaneLimits = LANE,
     **rules: object,
 ) -> FakeCore:
     runner = FakeRunner()
@@ -88,7 +91,7 @@ def make_fake_core(
         forward=Forward(runner),  # type: ignore[arg-type]
         kv=kv,
         scheduler=scheduler,
-        lane=EmbeddingLane(encode, dim=2, max_batch=4),
+        lane=Lane(lane, embed=encode, dim=2, verify=verify),
         bounds=Bounds(max_context=num_blocks * BLOCK_TOKENS, vocab_size=VOCABULARY, block_bytes=1000),
         clock=lambda: float(next(ticks)),
     )

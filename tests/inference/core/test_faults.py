@@ -203,4 +203,4 @@ def test_what_is_not_served_is_answered_with_an_error() -> None:
     core = make_fake_core()
     core.driver.run(EmbedTexts("e", [[1]]), VerifyPairs("v", [[1], [2]]))
     assert core.driver.embedded[0].error
-    assert core.driver.verified[0].error == "not supported"
+    assert core.driver.verified[0].error
