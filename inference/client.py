@@ -106,7 +106,7 @@ class EngineClient:
         except (ValueError, TypeError) as error:  # lone surrogates, numbers outside the field
             raise InvalidRequest(f"the request cannot be sent: {error}") from error
         reply = await self._call(self._stub().Submit, message)
-        return Submitted(engine=reply.engine, prompt_tokens=reply.prompt_tokens)
+        return Submitted(reply.engine, reply.prompt_tokens, reply.trimmed_messages)
 
     async def attach(self, generation_id: str, after: int = 0) -> AsyncGenerator[Event, None]:
         """Events with seq > after, each once and in order, until Done. Raises GenerationUnknown, EngineUnavailable."""

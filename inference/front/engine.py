@@ -78,7 +78,7 @@ class Engine:
         self._template = template_probe.probe(model.prompts, model.tokenizer)
         self._keys = OwnerKeys(config.salt_key)
         self._shared_prefixes = list(shared_prefixes)
-        parts = Parts(config, model, self.archive, self.counters, self.core, self._keys, clock)
+        parts = Parts(self.id, config, model, self.archive, self.counters, self.core, self._keys, clock)
         self._intake = Intake(parts, self.loaded)
         self._clock = clock
         self._ready: CoreReady | None = None
@@ -107,7 +107,7 @@ class Engine:
 
     async def submit(self, request: GenerateRequest) -> Submitted:
         """Raises RequestRefused."""
-        return Submitted(self.id, await self._intake.submit(request))
+        return await self._intake.submit(request)
 
     async def check(self, request: GenerateRequest) -> None:
         """Raises RequestRefused for a request that could never be taken; starts nothing."""
@@ -134,11 +134,11 @@ class Engine:
         salt, conversation = self._keys.salt(owner), self._keys.conversation(owner)
         if self.reason or self.archive.num_live or self._background.has_pending or not conversation:
             return False, 0
-        prompt = await self._intake.prompt(segments, add_generation_prompt=False)
-        if self.reason or len(prompt.ids) >= self._intake.limits().max_context:
-            return False, len(prompt.ids)
-        self._background.warm(prompt.ids, salt, conversation)
-        return True, len(prompt.ids)
+        ids = (await self._intake.fit(segments, add_generation_prompt=False)).prompt.ids
+        if self.reason or len(ids) >= self._intake.limits().max_context:
+            return False, len(ids)
+        self._background.warm(ids, salt, conversation)
+        return True, len(ids)
 
     async def forget(self, owner: Owner, timeout_s: float) -> int:
         """Freed blocks as the core's next report counts them; 0 when it does not report in time."""
@@ -155,8 +155,9 @@ class Engine:
         return int(self.counters.total("forgotten_blocks") - before)
 
     async def count_tokens(self, segments: Sequence[Segment]) -> tuple[int, int]:
+        """(tokens, window) of the prompt as a submit that may trim would make it."""
         limits = self._intake.limits()
-        return len((await self._intake.prompt(segments)).ids), limits.max_context
+        return len((await self._intake.fit(segments)).prompt.ids), limits.max_context
 
     def loaded(self) -> CoreReady:
         """What the core said about itself. Raises ModelLoading while there is none."""

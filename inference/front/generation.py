@@ -24,6 +24,12 @@ from inference.types import FinishReason
 
 Clock = Callable[[], float]
 
+# What only the core can count; its other figures are the front's too.
+CORE_USAGE = (
+    "reused_head_tokens", "reused_prefix_tokens", "reused_shared_tokens", "reused_disk_tokens", "prefilled_tokens",
+    "peak_kv_bytes", "block_seconds",
+)  # fmt: skip
+
 
 class State(StrEnum):
     QUEUED = "queued"
@@ -89,9 +95,12 @@ class Generation:
         *,
         tokenizer: Tokenizer,
         clock: Clock,
+        trimmed_messages: int = 0,
     ) -> None:
         self.id = generation_id
         self.prompt_tokens = prompt_tokens
+        self.trimmed_messages = trimmed_messages
+        self.unread_tokens = prompt_tokens  # of the prompt, as far as the core has told
         self.log = EventLog(generation_id)
         self.state = State.QUEUED
         self.progress: pb.Event | None = None
@@ -112,7 +121,7 @@ class Generation:
         self._clock = clock
         self.accepted_at = self.unattended_since = clock()
         self.deadline_at = self.accepted_at + limits.deadline_s
-        self.ended_at = 0.0
+        self.started_at = self.ended_at = 0.0
         self._ttft_s = 0.0
 
     @property
@@ -134,14 +143,14 @@ class Generation:
         self._show(pb.Event(generation_id=self.id, queued=pb.Queued(position=position)))
 
     def show_prefill(self, done: int, total: int) -> None:
-        if self.state is State.QUEUED:
-            self.move(State.RUNNING)
+        self._start()
+        self.unread_tokens = total - done
         self._show(pb.Event(generation_id=self.id, prefill=pb.Prefill(done=done, total=total)))
 
     def take(self, out: TokenOut) -> None:
         """Adds one token; afterwards `ending` may say that the text is complete."""
-        if self.state is State.QUEUED:
-            self.move(State.RUNNING)
+        self._start()
+        self.unread_tokens = 0
         if self.state is not State.RUNNING:
             return
         if out.token in self._ignored_ids:
@@ -190,15 +199,8 @@ class Generation:
             return
         if self.ending is None:
             self.ending = self._flushed(out)
-        usage = pb.Usage(
-            prompt_tokens=out.prompt_tokens or self.prompt_tokens,
-            reused_head_tokens=out.reused_head_tokens,
-            reused_prefix_tokens=out.reused_prefix_tokens,
-            prefilled_tokens=out.prefilled_tokens,
-            generated_tokens=self._num_taken_tokens,
-            peak_kv_bytes=out.peak_kv_bytes,
-            block_seconds=out.block_seconds,
-        )
+        usage = self._own_usage()
+        usage.MergeFrom(pb.Usage(**{name: getattr(out, name) for name in CORE_USAGE}))
         timings = pb.Timings(
             queue_s=out.queue_s, prefill_s=out.prefill_s, decode_s=out.decode_s, ttft_s=self._ttft_s
         )
@@ -209,8 +211,20 @@ class Generation:
         if self.state is State.ENDED:
             return
         self.end_soon(ending)
-        usage = pb.Usage(prompt_tokens=self.prompt_tokens, generated_tokens=self._num_taken_tokens)
-        self._end(usage, pb.Timings(ttft_s=self._ttft_s))
+        self._end(self._own_usage(), pb.Timings(ttft_s=self._ttft_s))
+
+    def _own_usage(self) -> pb.Usage:
+        """What the front knows by itself; a token without text, as an end token is, counts as none."""
+        return pb.Usage(
+            prompt_tokens=self.prompt_tokens,
+            generated_tokens=self._num_taken_tokens,
+            trimmed_messages=self.trimmed_messages,
+        )
+
+    def _start(self) -> None:
+        if self.state is State.QUEUED:
+            self.move(State.RUNNING)
+            self.started_at = self._clock()
 
     @property
     def _may_stop(self) -> bool:

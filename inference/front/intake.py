@@ -21,8 +21,8 @@ from inference.front.counters import Counters
 from inference.front.generation import CANCELLED, Clock, Generation, GenerationLimits, State
 from inference.front.model import ServedModel
 from inference.front.ownership import OwnerKeys
-from inference.front.prompts import Prompt
-from inference.types import GenerateRequest, Segment
+from inference.front.trimming import Fitted, Trimmer, least_kept, room_for
+from inference.types import GenerateRequest, Segment, Submitted
 
 # Longer prompts are encoded in a thread: the loop must go on delivering.
 MAX_INLINE_CHARACTERS = 16_384
@@ -33,6 +33,7 @@ MAX_ID_CHARACTERS = 64
 class Parts:
     """What a front is made of, shared by those who take requests in and those who hand tokens out."""
 
+    engine: str  # instance id
     config: EngineConfig
     model: ServedModel
     archive: Archive
@@ -48,16 +49,17 @@ class Intake:
     def __init__(self, parts: Parts, loaded: Callable[[], CoreReady]) -> None:
         self._parts = parts
         self._loaded = loaded
-        self._submitting: dict[str, asyncio.Future[int]] = {}
+        self._trimmer = Trimmer(parts.model.prompts.build, parts.model.tokenizer)
+        self._submitting: dict[str, asyncio.Future[Submitted]] = {}
         self._cancelled_early: set[str] = set()
         self._seconds_per_request = admission.FALLBACK_REQUEST_S
 
-    async def submit(self, request: GenerateRequest) -> int:
-        """Prompt tokens. Accepts once per generation_id; the same id again gets the same. Raises RequestRefused."""
+    async def submit(self, request: GenerateRequest) -> Submitted:
+        """Accepts once per generation_id; the same id again gets the same. Raises RequestRefused."""
         _check_id(request.generation_id)
         known = self._parts.archive.find(request.generation_id)
         if known is not None:
-            return known.prompt_tokens
+            return self._submitted(known)
         first = self._submitting.get(request.generation_id)
         if first is not None:
             return await asyncio.shield(first)
@@ -68,8 +70,9 @@ class Intake:
         _check_id(request.generation_id)
         sampling.resolve(request.sampling, self._parts.model.defaults, self._parts.model.tokenizer.knows)
         self._parts.keys.conversation(request.owner)
-        prompt = await self.prompt(request.segments)
-        admission.check_context(self.limits(), len(prompt.ids))
+        self._estimate(request, self.limits())
+        fitted = await self._fitted_to(request)
+        admission.check_context(self.limits(), len(fitted.prompt.ids))
 
     def cancel_early(self, generation_id: str) -> bool:
         """True when that id is being submitted now: it will end as cancelled without having run."""
@@ -78,36 +81,44 @@ class Intake:
         self._cancelled_early.add(generation_id)
         return True
 
-    async def prompt(self, segments: Sequence[Segment], *, add_generation_prompt: bool = True) -> Prompt:
-        build = self._parts.model.prompts.build
-        if sum(len(segment.text) for segment in segments) <= MAX_INLINE_CHARACTERS:
-            prompt = build(segments, add_generation_prompt=add_generation_prompt)
-        else:
-            prompt = await asyncio.to_thread(build, segments, add_generation_prompt=add_generation_prompt)
-        self._parts.counters.ledger_fallbacks += prompt.num_fallbacks
-        return prompt
+    async def fit(
+        self, segments: Sequence[Segment], asked: int | None = None, *, add_generation_prompt: bool = True
+    ) -> Fitted:
+        """The prompt of a history that may be trimmed, with room for an answer of `asked` tokens."""
+        room = room_for(self.limits().max_context, asked)
+
+        def fit() -> Fitted:
+            return self._trimmer.fit(segments, room, add_generation_prompt=add_generation_prompt)
+
+        return await self._counting_fallbacks(fit, segments)
 
     def limits(self) -> admission.Limits:
         """Raises ModelLoading while there is no core."""
-        config, longest = self._parts.config, self._loaded().max_context
+        config, core = self._parts.config, self._loaded()
+        # What a pool can't hold even when it is empty would wait in it for ever.
+        longest = min(core.max_context, core.blocks_total * core.block_tokens or core.max_context)
         return admission.Limits(
             max_queue=config.max_queue,
             max_queued_tokens=config.max_queued_tokens,
             max_batch=config.max_batch,
             max_output_tokens=config.max_output_tokens,
             max_context=min(config.max_context, longest) if config.max_context else longest,
+            target_ttft_s=config.target_ttft_s,
+            prefill_tokens_per_s=self._parts.counters.core.prefill_tokens_per_s,
         )
 
     def on_finished(self, generation: Generation) -> None:
-        """Keeps a moving average of what a request takes, for the time that refusals name."""
-        took_s = generation.ended_at - generation.accepted_at
+        """Keeps a moving average of what a request takes once it runs, for the time that refusals name."""
+        if not generation.started_at:
+            return
+        took_s = generation.ended_at - generation.started_at
         self._seconds_per_request += 0.1 * (took_s - self._seconds_per_request)
 
-    async def _submit_first(self, request: GenerateRequest) -> int:
-        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    async def _submit_first(self, request: GenerateRequest) -> Submitted:
+        future: asyncio.Future[Submitted] = asyncio.get_running_loop().create_future()
         self._submitting[request.generation_id] = future
         try:
-            prompt_tokens = await self._accept(request)
+            generation = await self._accept(request)
         except BaseException as error:
             self._parts.counters.refused += isinstance(error, RequestRefused)
             is_ours = isinstance(error, Exception)
@@ -117,23 +128,24 @@ class Intake:
         finally:
             del self._submitting[request.generation_id]
             self._cancelled_early.discard(request.generation_id)
-        future.set_result(prompt_tokens)
-        return prompt_tokens
+        future.set_result(self._submitted(generation))
+        return future.result()
 
-    async def _accept(self, request: GenerateRequest) -> int:
+    async def _accept(self, request: GenerateRequest) -> Generation:
         parts, limits = self._parts, self.limits()
         spec = sampling.resolve(request.sampling, parts.model.defaults, parts.model.tokenizer.knows)
         salt, conversation = parts.keys.salt(request.owner), parts.keys.conversation(request.owner)
-        self._check(limits, admission.estimate_tokens(sum(len(segment.text) for segment in request.segments)))
-        prompt = await self.prompt(request.segments)
-        limits = self.limits()  # the core may have been lost meanwhile
-        self._check(limits, len(prompt.ids))
-        generation = self._new_generation(request, len(prompt.ids))
+        admission.check_queue(limits, self._load(), self._estimate(request, limits))
+        fitted = await self._fitted_to(request)
+        ids, limits = fitted.prompt.ids, self.limits()  # the core may have been lost meanwhile
+        admission.check_context(limits, len(ids))
+        admission.check_queue(limits, self._load(), len(ids))
+        generation = self._new_generation(request, fitted)
         admit = Admit(
             id=request.generation_id,
-            prompt_ids=prompt.ids,
+            prompt_ids=ids,
             sampling=spec,
-            max_tokens=admission.answer_tokens(limits, len(prompt.ids), request.sampling.max_tokens),
+            max_tokens=admission.answer_tokens(limits, len(ids), request.sampling.max_tokens),
             stop_ids=sorted(generation.stop_ids),
             salt=salt,
             conversation=conversation,
@@ -141,28 +153,49 @@ class Intake:
             is_offline=request.is_offline,
         )
         parts.archive.add(generation)
+        parts.counters.trimmed_requests += fitted.trimmed_messages > 0
         if request.generation_id in self._cancelled_early:
             generation.abandon(CANCELLED)
             parts.archive.settle(generation)
         else:
             parts.core.send(admit)
-        return len(prompt.ids)
+        return generation
 
-    def _check(self, limits: admission.Limits, prompt_tokens: int) -> None:
-        admission.check_context(limits, prompt_tokens)
-        admission.check_queue(limits, self._load(), prompt_tokens)
+    def _estimate(self, request: GenerateRequest, limits: admission.Limits) -> int:
+        """Prompt tokens that there will be at least. Raises ContextLengthExceeded for too many."""
+        kept = least_kept(request.segments) if request.may_trim else request.segments
+        num_tokens = admission.estimate_tokens(kept)
+        admission.check_context(limits, num_tokens, is_estimate=True)
+        return num_tokens
+
+    async def _fitted_to(self, request: GenerateRequest) -> Fitted:
+        segments = request.segments
+        if request.may_trim:
+            return await self.fit(segments, request.sampling.max_tokens)
+        build = self._parts.model.prompts.build
+        return await self._counting_fallbacks(lambda: Fitted(build(segments), segments), segments)
+
+    async def _counting_fallbacks(self, work: Callable[[], Fitted], segments: Sequence[Segment]) -> Fitted:
+        is_short = sum(len(segment.text) for segment in segments) <= MAX_INLINE_CHARACTERS
+        fitted = work() if is_short else await asyncio.to_thread(work)
+        self._parts.counters.ledger_fallbacks += fitted.prompt.num_fallbacks
+        return fitted
+
+    def _submitted(self, generation: Generation) -> Submitted:
+        return Submitted(self._parts.engine, generation.prompt_tokens, generation.trimmed_messages)
 
     def _load(self) -> admission.Load:
         archive = self._parts.archive
-        queued = [generation for generation in archive.live() if generation.state is State.QUEUED]
+        live = list(archive.live())
+        num_queued = sum(generation.state is State.QUEUED for generation in live)
         return admission.Load(
-            num_queued=len(queued),
-            num_running=archive.num_live - len(queued),
-            queued_tokens=sum(generation.prompt_tokens for generation in queued),
+            num_queued=num_queued,
+            num_running=len(live) - num_queued,
+            queued_tokens=sum(generation.unread_tokens for generation in live if not generation.ending),
             seconds_per_request=self._seconds_per_request,
         )
 
-    def _new_generation(self, request: GenerateRequest, prompt_tokens: int) -> Generation:
+    def _new_generation(self, request: GenerateRequest, fitted: Fitted) -> Generation:
         config, model = self._parts.config, self._parts.model
         longest_s = config.deadline_s
         limits = GenerationLimits(
@@ -175,7 +208,12 @@ class Intake:
             wants_logprobs=request.sampling.logprobs is not None,
         )
         return Generation(
-            request.generation_id, prompt_tokens, limits, tokenizer=model.tokenizer, clock=self._parts.clock
+            request.generation_id,
+            len(fitted.prompt.ids),
+            limits,
+            tokenizer=model.tokenizer,
+            clock=self._parts.clock,
+            trimmed_messages=fitted.trimmed_messages,
         )
 
 

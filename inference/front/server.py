@@ -58,7 +58,11 @@ class EngineService(EngineServicer):
 
     async def Submit(self, request: pb.SubmitRequest, context: Context) -> pb.SubmitReply:
         submitted = await _answered(context, self._engine.submit(convert.request_from_pb(request)))
-        return pb.SubmitReply(engine=submitted.engine, prompt_tokens=submitted.prompt_tokens)
+        return pb.SubmitReply(
+            engine=submitted.engine,
+            prompt_tokens=submitted.prompt_tokens,
+            trimmed_messages=submitted.trimmed_messages,
+        )
 
     async def Cancel(self, request: pb.CancelRequest, context: Context) -> pb.CancelReply:
         was_running = self._engine.cancel(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from inference.core.messages import CoreStats, SamplingSpec
@@ -11,7 +13,7 @@ from inference.front.counters import Counters
 from inference.front.ownership import OwnerKeys
 from inference.front.readiness import Readiness
 from inference.front.sampling import SamplingDefaults, resolve
-from inference.types import Owner, Sampling
+from inference.types import Owner, Sampling, Segment
 
 LIMITS = Limits(max_queue=2, max_queued_tokens=100, max_batch=4, max_output_tokens=50, max_context=200)
 
@@ -27,6 +29,17 @@ def test_the_queue_is_bounded_in_tokens_but_one_large_prompt_may_wait_alone() ->
     check_queue(LIMITS, Load(1, 4, 60), 40)
     with pytest.raises(QueueFull):
         check_queue(LIMITS, Load(1, 4, 60), 41)
+
+
+def test_a_slow_engine_lets_fewer_tokens_wait_as_measured() -> None:
+    slow = replace(LIMITS, target_ttft_s=2.0, prefill_tokens_per_s=25.0)
+    check_queue(slow, Load(1, 4, 40), 10)
+    with pytest.raises(QueueFull, match="40 prompt tokens are waiting, 50 may") as refusal:
+        check_queue(slow, Load(1, 4, 40), 61)
+    assert refusal.value.retry_after_s == pytest.approx(51 / 25)
+    fast = replace(slow, prefill_tokens_per_s=1e6)
+    with pytest.raises(QueueFull):
+        check_queue(fast, Load(1, 4, 60), 41)
 
 
 def test_the_time_to_come_back_grows_with_the_queue_within_bounds() -> None:
@@ -55,8 +68,9 @@ def test_an_answer_is_capped_by_window_and_server() -> None:
 
 
 def test_the_estimate_is_never_above_what_text_can_need() -> None:
-    assert estimate_tokens(0) == 0
-    assert estimate_tokens(1600) == 100
+    assert estimate_tokens([]) == 0
+    assert estimate_tokens([Segment("user", "x" * 1000), Segment("assistant", "y" * 600)]) == 100
+    assert estimate_tokens([Segment("user", "你" * 160)]) == 30
 
 
 def resolved(sampling: Sampling, defaults: SamplingDefaults | None = None) -> SamplingSpec:

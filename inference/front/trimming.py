@@ -1,0 +1,193 @@
+"""Which turns a history that is too long for the window loses.
+
+Knows turns, token counts and the window. The system prompt and the last question with all behind it are never left
+out; in between whole turns go, oldest first. The cut moves in strides that are counted from the beginning of the
+conversation: until the next stride is due every prompt begins like the one before it, so its KV is reused. A cut
+that moved with every turn would have the whole window read again for each answer.
+Does not know how a prompt is made: the builder is given, and its ids are what counts in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Protocol
+
+from inference.errors import InvalidRequest
+from inference.front.admission import estimate_tokens
+from inference.front.prompts import Prompt
+from inference.front.tokenizer import Tokenizer
+from inference.types import Segment
+
+# Of the window: what an answer may claim of it, and how far a cut moves.
+ANSWER_SHARE, STRIDE_SHARE = 4, 4
+# Where the template cannot be measured: role, header and end of a message.
+FALLBACK_GLUE_TOKENS = 8
+# Counts of texts by digest; when full it starts again, which costs one counting of the histories in use.
+MAX_COUNTS = 65_536
+
+
+class Build(Protocol):
+    def __call__(self, segments: Sequence[Segment], *, add_generation_prompt: bool = True) -> Prompt: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Tokens that a prompt may have so that its answer has room, and the length of a stride."""
+
+    prompt_tokens: int
+    stride_tokens: int
+    max_context: int
+
+
+def room_for(max_context: int, asked: int | None) -> Room:
+    """`asked` is the longest answer that the request wants; None stands for as much as there is."""
+    share = max(1, max_context // ANSWER_SHARE)
+    answer = share if asked is None else min(asked, share)
+    return Room(max_context - answer, max(1, max_context // STRIDE_SHARE), max_context)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A prompt, the segments that it was made of, and how many others were left out."""
+
+    prompt: Prompt
+    segments: Sequence[Segment]
+    trimmed_messages: int = 0
+
+
+class Turns:
+    """A history cut where a turn begins. Turn 0 may be an answer without a question."""
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        num_system = _num_leading_systems(segments)
+        questions = [i for i, s in enumerate(segments) if s.role == "user" and i > num_system]
+        self.segments = segments
+        self.head = segments[:num_system]
+        self.starts = [num_system, *questions]
+
+    @property
+    def last(self) -> int:
+        return len(self.starts) - 1
+
+    def behind(self, turn: int) -> Sequence[Segment]:
+        """The history without the turns before `turn`."""
+        return without_oldest(self.segments, self.starts[turn] - self.starts[0])
+
+
+class Trimmer:
+    def __init__(self, build: Build, tokenizer: Tokenizer) -> None:
+        self._build = build
+        self._tokenizer = tokenizer
+        self._counts: dict[tuple[int, int], int] = {}
+        self._glue_tokens: int | None = None
+
+    def fit(self, segments: Sequence[Segment], room: Room, *, add_generation_prompt: bool = True) -> Fitted:
+        """The longest prompt that ends a stride and fits; where not even the last turn fits, the prompt of that.
+
+        What is left out does not depend on `add_generation_prompt`: a warm-up reads what the answer will need.
+        """
+        turns = Turns(segments)
+        sizes = _Sizes(turns, lambda segment: self._count(segment, room.max_context))
+        turn = self._first_guess(turns, sizes, room)
+        prompt = self._build(turns.behind(turn))
+        while len(prompt.ids) > room.prompt_tokens and turn < turns.last:
+            turn = sizes.next_cut(turn, room.stride_tokens)
+            prompt = self._build(turns.behind(turn))
+        kept = turns.behind(turn)
+        if not add_generation_prompt:
+            prompt = self._build(kept, add_generation_prompt=False)
+        return Fitted(prompt, kept, len(segments) - len(kept))
+
+    def _first_guess(self, turns: Turns, sizes: _Sizes, room: Room) -> int:
+        """The first cut behind which all seems to fit, from counts of the texts alone: nothing is rendered."""
+        if most_tokens(turns.segments) <= room.prompt_tokens:
+            return 0
+        turn = 0
+        while turn < turns.last:
+            num_kept = len(turns.behind(turn)) + 1  # and the header of the answer
+            if sizes.behind(turn) + num_kept * self._glue() <= room.prompt_tokens:
+                return turn
+            turn = sizes.next_cut(turn, room.stride_tokens)
+        return turn
+
+    def _count(self, segment: Segment, max_context: int) -> int:
+        """Tokens of its text alone. A text that could never be kept isn't worth being read."""
+        if segment.token_ids and segment.tokenizer == self._tokenizer.fingerprint:
+            return len(segment.token_ids)
+        least = estimate_tokens((segment,))
+        if least > max_context:
+            return least
+        key = (hash(segment.text), len(segment.text))  # never the text: what is deleted must not stay here
+        count = self._counts.get(key)
+        if count is None:
+            count = len(self._tokenizer.encode_plain(segment.text))
+            if len(self._counts) >= MAX_COUNTS:
+                self._counts.clear()
+            self._counts[key] = count
+        return count
+
+    def _glue(self) -> int:
+        """Tokens that the template puts around one message, measured once."""
+        if self._glue_tokens is None:
+            question, answer = Segment("user", "x"), Segment("assistant", "x")
+            try:
+                short, long = self._build([question]), self._build([question, answer, question])
+                added = len(long.ids) - len(short.ids) - 2 * self._count(question, 1)
+                self._glue_tokens = max(0, -(-added // 2))
+            except InvalidRequest:
+                self._glue_tokens = FALLBACK_GLUE_TOKENS
+        return self._glue_tokens
+
+
+class _Sizes:
+    """Where every turn begins, in tokens from the beginning of the conversation; counted when first asked for."""
+
+    def __init__(self, turns: Turns, count: Callable[[Segment], int]) -> None:
+        self._turns = turns
+        self._count = count
+        self._head_tokens = 0
+        self._positions: list[int] = []  # of every turn, and of the end
+
+    def behind(self, turn: int) -> int:
+        positions = self._counted()
+        return self._head_tokens + positions[-1] - positions[turn]
+
+    def next_cut(self, turn: int, stride: int) -> int:
+        """The first turn at or behind the next stride, or the last one."""
+        positions, last = self._counted(), self._turns.last
+        target = (positions[turn] // stride + 1) * stride
+        return next((later for later in range(turn + 1, last) if positions[later] >= target), last)
+
+    def _counted(self) -> list[int]:
+        if not self._positions:
+            turns = self._turns
+            self._head_tokens = sum(map(self._count, turns.head))
+            borders = [*turns.starts, len(turns.segments)]
+            sizes = [sum(map(self._count, turns.segments[start:end])) for start, end in pairwise(borders)]
+            self._positions = list(accumulate(sizes, initial=0))
+        return self._positions
+
+
+def most_tokens(segments: Sequence[Segment]) -> int:
+    """No prompt of these segments is longer, unless its template writes long texts of its own."""
+    return sum(len(segment.text.encode(errors="replace")) + 2 * FALLBACK_GLUE_TOKENS for segment in segments)
+
+
+def without_oldest(segments: Sequence[Segment], num_messages: int) -> Sequence[Segment]:
+    """The history as it is when so many messages are left out."""
+    if not num_messages:
+        return segments
+    num_system = _num_leading_systems(segments)
+    return (*segments[:num_system], *segments[num_system + num_messages :])
+
+
+def least_kept(segments: Sequence[Segment]) -> Sequence[Segment]:
+    """What no trimming leaves out."""
+    turns = Turns(segments)
+    return turns.behind(turns.last)
+
+
+def _num_leading_systems(segments: Sequence[Segment]) -> int:
+    return next((i for i, segment in enumerate(segments) if segment.role != "system"), len(segments))
