@@ -11,6 +11,7 @@ import logging
 import time
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 
 from inference.config import EngineConfig
 from inference.core.messages import (
@@ -26,6 +27,7 @@ from inference.errors import ModelLoading
 from inference.front import template_probe
 from inference.front.archive import Archive
 from inference.front.background import PROBE_PREFIX, Background
+from inference.front.canonical import Canonicaliser, CanonicalParts
 from inference.front.core_process import Connect
 from inference.front.counters import Counters
 from inference.front.generation import (
@@ -45,6 +47,7 @@ from inference.front.lane import RESTART_RETRY_S, Lane
 from inference.front.model import ServedModel
 from inference.front.ownership import OwnerKeys
 from inference.front.readiness import Readiness
+from inference.front.trimming import without_oldest
 from inference.types import EngineInfo, EngineStats, FinishReason, GenerateRequest, Owner, Segment, Submitted
 
 logger = logging.getLogger(__name__)
@@ -80,6 +83,10 @@ class Engine:
         self._shared_prefixes = list(shared_prefixes)
         parts = Parts(self.id, config, model, self.archive, self.counters, self.core, self._keys, clock)
         self._intake = Intake(parts, self.loaded)
+        self._canonical = Canonicaliser(
+            CanonicalParts(model, self._keys, self._background, self.counters, self._is_idle),
+            is_on=not self._template.is_append_only,
+        )
         self._clock = clock
         self._ready: CoreReady | None = None
         self._is_stopping = False
@@ -96,6 +103,7 @@ class Engine:
     async def stop(self) -> None:
         """Ends every generation, then the core."""
         self._is_stopping = True
+        self._canonical.clear()
         self._abandon_all(STOPPING)
         self.lane.fail_all("the engine is shutting down")
         if self._ticker is not None:
@@ -107,7 +115,12 @@ class Engine:
 
     async def submit(self, request: GenerateRequest) -> Submitted:
         """Raises RequestRefused."""
-        return await self._intake.submit(request)
+        self._canonical.give_up(request.owner)  # before the conversation's next turn looks for what is kept
+        submitted = await self._intake.submit(request)
+        if (generation := self.archive.find(request.generation_id)) is not None and generation.is_live:
+            kept = without_oldest(request.segments, submitted.trimmed_messages)
+            self._canonical.on_asked(replace(request, segments=tuple(kept)))
+        return submitted
 
     async def check(self, request: GenerateRequest) -> None:
         """Raises RequestRefused for a request that could never be taken; starts nothing."""
@@ -145,6 +158,7 @@ class Engine:
         self.loaded()
         before = self.counters.total("forgotten_blocks")
         num_reports = 1 + self.has_pending_work()  # a step under way reports first and has not heard of it
+        self._canonical.give_up(owner)
         self.core.send(Forget(self._keys.conversation(owner)))
         try:
             async with asyncio.timeout(timeout_s):
@@ -218,6 +232,7 @@ class Engine:
         self.readiness.on_loading(f"the core ended: {reason}")
         self.counters.on_core_lost()
         self._background.clear()
+        self._canonical.clear()
         self._abandon_all(RESTARTED)
         self.lane.fail_all("the engine was restarted")
 
@@ -243,12 +258,14 @@ class Engine:
 
     def _on_finished(self, out: FinishedOut) -> None:
         self._background.on_finished(out.id)
+        self._canonical.on_prefilled(out)
         if out.id.startswith(PROBE_PREFIX) and out.reason == FinishReason.FAILED:
             self.readiness.on_loading(f"the probe failed: {out.error}")
         generation = self.archive.find(out.id)
         if generation is None or not generation.is_live:
             return
         generation.finish(out)
+        self._canonical.on_finished(generation)
         self.archive.settle(generation)
         self._intake.on_finished(generation)
 
@@ -290,6 +307,10 @@ class Engine:
         self.readiness.on_work(self.has_pending_work())
         if self.core.is_ready and not self.has_pending_work() and self.readiness.is_probe_due():
             self._probe()
+        self._canonical.go_on()
+
+    def _is_idle(self) -> bool:
+        return not self.reason and not self.has_pending_work()
 
     def _probe(self) -> None:
         self.readiness.on_probe()
