@@ -217,8 +217,8 @@ class Conversations:
         return self._reach_of(block).heads == {head}
 
     def reached_by(self, block: int) -> tuple[bytes, ...]:
-        """Keys of the conversations that ever reached a block."""
-        return tuple(conversation.key for conversation in self._reach_of(block).conversations)
+        """Keys of the conversations that ever reached a block and were not forgotten since."""
+        return tuple(c.key for c in self._reach_of(block).conversations if not c.is_closed)
 
     def depth(self, block: int) -> int:
         return self._reach_of(block).depth

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from inference.core.prefix import BlockIdentity
+
 MAGIC = b"RILLKV\x00\x01"
 VERSION = 1
 HEADER_LENGTH = struct.Struct("<I")
@@ -23,16 +25,6 @@ MAX_HEADER_BYTES = 64 * 1024
 
 class RecordRefused(Exception):
     """These bytes are not the block that was asked for; the text says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class BlockIdentity:
-    """What a full block holds, by content: `key` is a hash over all of it and over everything before it."""
-
-    key: bytes
-    parent_key: bytes
-    salt: bytes
-    token_ids: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

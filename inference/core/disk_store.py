@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inference.core.disk_record import (
-    BlockIdentity,
     BlockLayout,
     RecordRefused,
     max_record_bytes,
     pack_record,
     unpack_record,
 )
+from inference.core.prefix import BlockIdentity
 
 LOCK_NAME = "owner"
 SUFFIX = ".kv"

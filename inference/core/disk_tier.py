@@ -14,8 +14,8 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from inference.core.disk_record import BlockIdentity
 from inference.core.disk_store import DiskStore, erase
+from inference.core.prefix import BlockIdentity
 from inference.core.rates import MeasuredRate
 
 # Copies of blocks that wait for the disk live in memory; beyond this a block is not kept.

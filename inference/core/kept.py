@@ -11,21 +11,17 @@ from dataclasses import dataclass
 
 from inference.core.blocks import BlockPool
 from inference.core.conversations import Conversation, Conversations
-from inference.core.prefix import PrefixCache
+from inference.core.prefix import BlockIdentity, PrefixCache
 from inference.core.retention import Hold, Lifetimes, Retention
 from inference.core.slabs import Slabs
 
 
 @dataclass(frozen=True, slots=True)
-class Evicted:
-    """A full block whose content is about to be lost, with all that is needed to know it again."""
+class Content:
+    """A full block that may be known again elsewhere."""
 
     block: int
-    key: bytes
-    parent_key: bytes
-    salt: bytes
-    token_ids: tuple[int, ...]
-    retention: Retention
+    identity: BlockIdentity
     conversations: tuple[bytes, ...]  # keys of those that reached it; when all are forgotten it must be too
 
 
@@ -37,7 +33,8 @@ class KeptBlocks:
         self.conversations = Conversations(prefix.block_tokens)
         self.pool = BlockPool(slabs, lifetimes, on_evict=self._evict)
         # Called before the content goes, for full blocks that are evicted; never for what was forgotten.
-        self.on_evict: Callable[[Evicted], None] = lambda evicted: None
+        self.on_evict: Callable[[Content], None] = lambda content: None
+        self.restored: set[int] = set()  # blocks that came back from disk and that nobody has used since
         self._shared_salts: set[bytes] = set()
 
     # --- who holds what
@@ -82,6 +79,7 @@ class KeptBlocks:
         cut_off: set[int] = set()
         for one in lost:
             cut_off |= self.conversations.cut_before(one)
+        self.restored.difference_update(lost)
         for one in lost:
             self.conversations.lose(one)
             if self.pool.is_cached(one):
@@ -112,6 +110,11 @@ class KeptBlocks:
             if self.pool.is_cached(block):  # another one's loss may have freed it already
                 self.drop(block)
 
+    def contents(self) -> list[Content]:
+        """Every cached full block of a user, parents before their children."""
+        users = [b for b in self.pool.cached_blocks() if b in self.prefix and not self.is_shared(b)]
+        return [self._content(block) for block in sorted(users, key=self.conversations.depth)]
+
     # --- the operator's prefixes
 
     def share(self, salt: bytes) -> None:
@@ -139,18 +142,15 @@ class KeptBlocks:
 
     # --- details
 
+    def _content(self, block: int) -> Content:
+        return Content(block, self.prefix.published(block).identity, self.conversations.reached_by(block))
+
     def _drop_reached(self, conversation: Conversation) -> int:
         before = self.pool.num_cached
         self.settle(self.conversations.leave(conversation))
         return before - self.pool.num_cached
 
     def _evict(self, block: int, retention: Retention) -> None:
-        if block in self.prefix and retention is not Retention.CLOSED:
-            content = self.prefix.published(block)
-            keys = self.conversations.reached_by(block)
-            self.on_evict(
-                Evicted(
-                    block, content.key, content.parent_key, content.salt, content.token_ids, retention, keys
-                )
-            )
+        if block in self.prefix and retention not in (Retention.CLOSED, Retention.SHARED):
+            self.on_evict(self._content(block))
         self.drop(block)

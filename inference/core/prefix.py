@@ -26,17 +26,32 @@ class Salts:
         return self.shared if index < self.num_shared_blocks else self.own
 
 
+@dataclass(frozen=True, slots=True)
+class BlockIdentity:
+    """What a full block holds, by content, wherever it is: `key` stands for all of it and everything before it."""
+
+    key: bytes
+    parent_key: bytes
+    salt: bytes
+    token_ids: tuple[int, ...]
+
+
 @dataclass(slots=True)
 class Published:
     """What a findable block holds. Its children are findable as long as it is."""
 
     block: int
     parent: int | None
-    key: bytes
-    parent_key: bytes
-    salt: bytes
-    token_ids: tuple[int, ...]
+    identity: BlockIdentity
     children: set[int] = field(default_factory=set)
+
+    @property
+    def key(self) -> bytes:
+        return self.identity.key
+
+    @property
+    def salt(self) -> bytes:
+        return self.identity.salt
 
 
 def sha256(payload: bytes) -> bytes:
@@ -85,6 +100,20 @@ class PrefixCache:
             parent = block
         return found
 
+    def identities(
+        self, salts: Salts, token_ids: Sequence[int], known: Sequence[int], limit: int
+    ) -> list[BlockIdentity]:
+        """What the whole blocks behind the chain `known` would hold; nothing where that chain can't be found."""
+        found: list[BlockIdentity] = []
+        if known and known[-1] not in self._published:
+            return found
+        parent_key, size = self.key_of(known[-1] if known else None), self.block_tokens
+        for index in range(len(known), limit // size):
+            salt, ids = salts.at(index), tuple(token_ids[index * size : (index + 1) * size])
+            found.append(BlockIdentity(self.child_key(parent_key, salt, ids), parent_key, salt, ids))
+            parent_key = found[-1].key
+        return found
+
     def publish(self, salt: bytes, parent: int | None, token_ids: tuple[int, ...], block: int) -> int | None:
         """Make a full block findable; gives the block that holds this content from now on.
 
@@ -100,7 +129,8 @@ class PrefixCache:
         if key in self._block_by_key:
             return None
         self._block_by_key[key] = block
-        self._published[block] = Published(block, parent, key, self.key_of(parent), salt, token_ids)
+        identity = BlockIdentity(key, self.key_of(parent), salt, token_ids)
+        self._published[block] = Published(block, parent, identity)
         if parent is not None:
             self._published[parent].children.add(block)
         return block
@@ -134,7 +164,7 @@ class PrefixCache:
         if block is None:
             return None
         entry = self._published[block]
-        is_same = entry.token_ids == token_ids and entry.salt == salt and entry.parent == parent
+        is_same = entry.identity.token_ids == token_ids and entry.salt == salt and entry.parent == parent
         return block if is_same else None
 
     def _key(self, salt: bytes, parent: int | None, token_ids: tuple[int, ...]) -> bytes:

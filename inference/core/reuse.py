@@ -70,7 +70,9 @@ def find_match(
 
 
 def _source(kept: KeptBlocks, block: int) -> Source:
-    return Source.SHARED if kept.is_shared(block) else Source.PREFIX
+    if kept.is_shared(block):
+        return Source.SHARED
+    return Source.DISK if block in kept.restored else Source.PREFIX
 
 
 def _is_private(kept: KeptBlocks, block: int, head: Head) -> bool:

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from inference.core import disk_store
-from inference.core.disk_record import BlockIdentity, BlockLayout, RecordRefused, pack_record, unpack_record
+from inference.core.disk_record import BlockLayout, RecordRefused, pack_record, unpack_record
 from inference.core.disk_store import DiskStore
 from inference.core.disk_tier import MAX_QUEUED_BYTES, WRITE_PAUSE_S, DiskTier, Threads, open_disk_tier
+from inference.core.prefix import BlockIdentity
 from tests.inference.core.executors import Held, Inline
 
 LAYOUT = BlockLayout("model-1", "float32", (2, 2, 1, 4, 2), 128)
