@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from inference.choices import choices_of, merged
 from inference.errors import EngineError, InvalidRequest
 from inference.proto import convert
 from inference.proto import engine_pb2 as pb
@@ -98,6 +99,18 @@ class EngineClient:
         await self.submit(request)
         async for event in self.attach(request.generation_id):
             yield event
+
+    async def generate_choices(
+        self, request: GenerateRequest, num_choices: int
+    ) -> AsyncGenerator[tuple[int, Event], None]:
+        """(choice, event) of several answers to one prompt; each choice ends with its Done. See `choices.choice_of`.
+
+        One choice that is refused cancels the others and raises. Leaving early does not cancel them.
+        """
+        requests = choices_of(request, num_choices)
+        await self._submit_all(requests)
+        async for choice_and_event in merged([self.attach(each.generation_id) for each in requests]):
+            yield choice_and_event
 
     async def submit(self, request: GenerateRequest) -> Submitted:
         """Raises a RequestRefused when the engine does not take the request."""
@@ -187,6 +200,16 @@ class EngineClient:
         if self._channel is not None:
             await self._channel.close()
         self._channel = self._loop = self._shared_session = None
+
+    async def _submit_all(self, requests: Sequence[GenerateRequest]) -> None:
+        """At once, so that the engine sees all that share the prompt before it reads it."""
+        results = await asyncio.gather(*map(self.submit, requests), return_exceptions=True)
+        errors = [result for result in results if isinstance(result, BaseException)]
+        if errors:
+            ids = [request.generation_id for request in requests]
+            cancels = (self.cancel(generation_id, "another choice was refused") for generation_id in ids)
+            await asyncio.gather(*cancels, return_exceptions=True)
+            raise errors[0]
 
     async def _call(self, method: Any, message: Any, timeout_s: float | None = None) -> Any:
         try:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
 
+from inference.choices import choice_of
 from inference.client import EngineClient
 from inference.errors import (
     ContextLengthExceeded,
@@ -15,7 +17,18 @@ from inference.errors import (
     InvalidRequest,
     QueueFull,
 )
-from inference.types import Delta, Done, Event, FinishReason, Owner, Prefill, Queued, Sampling, Segment
+from inference.types import (
+    Delta,
+    Done,
+    Event,
+    FinishReason,
+    GenerateRequest,
+    Owner,
+    Prefill,
+    Queued,
+    Sampling,
+    Segment,
+)
 from tests.inference.contract.conftest import OWNER, Target, ask
 
 
@@ -277,6 +290,41 @@ async def test_warming_is_accepted_at_idle_and_refused_under_load(
     await first_delta(client.generate(request))
     assert await client.warm([Segment("user", "Hello again")], owner) is False
     await client.cancel(request.generation_id)
+
+
+async def choices(client: EngineClient, request: GenerateRequest, num_choices: int) -> list[list[Event]]:
+    answers: list[list[Event]] = [[] for _ in range(num_choices)]
+    async for index, event in client.generate_choices(request, num_choices):
+        answers[index].append(event)
+    return answers
+
+
+async def test_choice_0_is_what_the_request_alone_would_be_and_all_can_be_had_again(
+    target: Target, client: EngineClient
+) -> None:
+    request = target.request(12, temperature=1.5, seed=11)
+    alone = replace(request, generation_id=str(uuid.uuid4()))
+    answers = await choices(client, request, 3)
+    assert [ending(events).finish_reason for events in answers] == [FinishReason.LENGTH] * 3
+    assert text_of(answers[0]) == text_of(await collect(client.generate(alone)))
+    again = await choices(client, replace(request, generation_id=str(uuid.uuid4())), 2)
+    assert [text_of(events) for events in again] == [text_of(events) for events in answers[:2]]
+    for index, events in enumerate(answers):
+        choice = choice_of(request, index)
+        assert await collect(client.attach(choice.generation_id)) == logged(events)
+
+
+async def test_one_refused_choice_cancels_the_others(target: Target, client: EngineClient) -> None:
+    with pytest.raises(QueueFull):
+        await choices(client, target.request(1500), 7)
+    async with asyncio.timeout(10):
+        while (stats := await client.stats()).running or stats.waiting:
+            await asyncio.sleep(0.01)
+
+
+async def test_an_impossible_number_of_choices_is_refused(target: Target, client: EngineClient) -> None:
+    with pytest.raises(InvalidRequest):
+        await choices(client, target.request(1), 0)
 
 
 async def test_idle_blocks_add_up_and_nothing_is_used(target: Target, client: EngineClient) -> None:
