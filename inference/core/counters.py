@@ -29,7 +29,9 @@ class Counters:
     step_seconds_sum: float = 0.0
 
 
-def snapshot(counters: Counters, scheduler: Scheduler, kv: KvCache, lane: Lane) -> CoreStats:
+def snapshot(
+    counters: Counters, scheduler: Scheduler, kv: KvCache, lane: Lane, block_bytes: int
+) -> CoreStats:
     """Totals since the start, and gauges of now."""
     pool, kept = kv.pool, kv.pool.cached_by_class()
     return CoreStats(
@@ -58,6 +60,8 @@ def snapshot(counters: Counters, scheduler: Scheduler, kv: KvCache, lane: Lane) 
         blocks_idle=kept[Retention.IDLE],
         blocks_active=kept[Retention.ACTIVE],
         blocks_shared=kept[Retention.SHARED],
+        kv_budget_bytes=pool.num_blocks * block_bytes,
+        kv_committed_bytes=pool.num_committed * block_bytes,
         kv_slack=kv.slack(scheduler.running),
         embedded_texts=lane.num_embedded,
         verified_pairs=lane.num_verified,

@@ -63,6 +63,7 @@ class CoreLoop:
         self._scheduler = parts.scheduler
         self._lane = parts.lane
         self._clock = parts.clock
+        self._block_bytes = parts.bounds.block_bytes
         self._books = Books(parts.kv, parts.scheduler, parts.bounds, parts.clock)
 
     @property
@@ -99,6 +100,8 @@ class CoreLoop:
             seconds = self._clock() - started
             self._books.counters.step_seconds_sum += seconds
             self._scheduler.on_step(seconds)
+        if not self.has_work:
+            self._kv.give_back()
         news = self._books.take_news()
         return StepPack(
             tokens=news.tokens,
@@ -132,7 +135,7 @@ class CoreLoop:
         return not problems
 
     def stats(self) -> CoreStats:
-        return snapshot(self._books.counters, self._scheduler, self._kv, self._lane)
+        return snapshot(self._books.counters, self._scheduler, self._kv, self._lane, self._block_bytes)
 
     def reset(self) -> None:
         """Forget all kept KV and start counting at zero: nothing of a warm-up is left."""

@@ -13,7 +13,8 @@ import numpy as np
 import torch
 
 from inference.core.scheduler import Chunk
-from inference.models.attention import AttentionNotUsable, Group, KvTensors, RaggedBatch
+from inference.models.attention import AttentionNotUsable, Group, RaggedBatch
+from inference.models.kv_tensors import KvTensors
 
 # A decode group is split where padding would more than double the keys that are read, and by this many blocks at least.
 MIN_SPLIT_BLOCKS = 8
@@ -70,7 +71,7 @@ class Runner:
             used = chunk.sequence.blocks[:num_blocks]
             row[0, : len(used)] = used
             row[0, len(used) :] = used[0]  # never looked at, but must hold finite numbers
-        gather = table * shape.kv_heads + np.arange(shape.kv_heads)[:, None]
+        gather = self.tensors.rows_of(table) + np.arange(shape.kv_heads)[:, None]
         return Group(
             start=start,
             num_rows=len(members),
@@ -85,7 +86,7 @@ class Runner:
         shape = self.tensors.shape
         positions = _positions(chunk)
         blocks = np.asarray(chunk.sequence.blocks, dtype=np.int64)[positions // shape.block_tokens]
-        heads = blocks * shape.kv_heads + np.arange(shape.kv_heads)[:, None]
+        heads = self.tensors.rows_of(blocks) + np.arange(shape.kv_heads)[:, None]
         slots: np.ndarray = heads * shape.block_tokens + positions % shape.block_tokens
         return slots
 

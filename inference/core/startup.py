@@ -25,9 +25,9 @@ from inference.core.retention import Lifetimes
 from inference.core.runner import Runner
 from inference.core.scheduler import Limits, Scheduler
 from inference.models import attention
-from inference.models.attention import KvShape, KvTensors
 from inference.models.embedder import Embedder, load_embedder
 from inference.models.errors import ModelNotUsable
+from inference.models.kv_tensors import KvShape, KvTensors
 from inference.models.loader import LoadedModel, load_causal_lm
 from inference.models.precision import dtype_name
 
@@ -80,10 +80,8 @@ def assemble(
             f"ENGINE_KV_MEMORY_MB={config.kv_memory_mb} holds {num_blocks} blocks of {config.block_tokens} tokens "
             f"at {shape.bytes_per_token} bytes per token: too few for any answer"
         )
-    tensors = KvTensors(shape, num_blocks, torch.device(model.device))
-    prefix = PrefixCache(model.fingerprint.encode(), config.block_tokens)
-    actions = BlockActions(copy=tensors.copy_block, wipe=tensors.wipe_block)
-    kv = KvCache(num_blocks, prefix, actions, lifetimes=Lifetimes(config.kv_active_s, config.kv_soft_ttl_s))
+    tensors = _kv_tensors(config, shape, num_blocks, torch.device(model.device))
+    kv = _kv_cache(config, tensors, num_blocks, model.fingerprint)
     encode = embedder.embed_ids if embedder else None
     parts = CoreParts(
         forward=Forward(Runner(model.model, tensors)),
@@ -101,12 +99,41 @@ def assemble(
         kv_bytes_per_token=shape.bytes_per_token,
         block_tokens=config.block_tokens,
         blocks_total=num_blocks,
+        kv_budget_bytes=num_blocks * shape.bytes_per_block,
         embedder=embedder.tag if embedder else "",
         embedding_dim=embedder.dim if embedder else 0,
         embed_prefix=embedder.prefix if embedder else "",
         embed_max_tokens=embedder.max_tokens if embedder else 0,
     )
     return Core(CoreLoop(parts), ready)
+
+
+def _kv_tensors(config: EngineConfig, shape: KvShape, num_blocks: int, device: torch.device) -> KvTensors:
+    """The memory of the pool. An accelerator's is one slab, taken at once; a CPU's comes slab by slab."""
+    slab_blocks = (
+        config.kv_slab_mb * 1024 * 1024 // shape.bytes_per_block if device.type == "cpu" else num_blocks
+    )
+    try:
+        return KvTensors(shape, num_blocks, device, slab_blocks=min(max(1, slab_blocks), num_blocks))
+    except (OSError, MemoryError, RuntimeError) as error:  # torch says the last where an accelerator is full
+        raise ModelNotUsable(
+            f"there is no room for ENGINE_KV_MEMORY_MB={config.kv_memory_mb}: {error}"
+        ) from error
+
+
+def _kv_cache(config: EngineConfig, tensors: KvTensors, num_blocks: int, fingerprint: str) -> KvCache:
+    actions = BlockActions(
+        copy=tensors.copy_block,
+        wipe=tensors.wipe_block,
+        give_back=tensors.give_back if tensors.is_elastic else None,
+    )
+    return KvCache(
+        num_blocks,
+        PrefixCache(fingerprint.encode(), config.block_tokens),
+        actions,
+        lifetimes=Lifetimes(config.kv_active_s, config.kv_soft_ttl_s),
+        slab_blocks=tensors.slab_blocks,
+    )
 
 
 def warm_up(loop: CoreLoop, has_embedder: bool) -> None:

@@ -13,69 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from torch.nn import functional
 from transformers import AttentionInterface
+
+from inference.models.kv_tensors import KvTensors
 
 ATTENTION_NAME = "rill_ragged"
 
 
 class AttentionNotUsable(RuntimeError):
     """The model called our attention in a way that would give wrong numbers."""
-
-
-@dataclass(frozen=True, slots=True)
-class KvShape:
-    """`(num_blocks, kv_heads, block_tokens, head_dim)` for K and for V in each of `num_layers` layers."""
-
-    num_layers: int
-    kv_heads: int
-    head_dim: int
-    block_tokens: int
-    dtype: torch.dtype
-
-    @property
-    def bytes_per_token(self) -> int:
-        return 2 * self.num_layers * self.kv_heads * self.head_dim * self.dtype.itemsize
-
-    @property
-    def bytes_per_block(self) -> int:
-        return self.bytes_per_token * self.block_tokens
-
-
-class KvTensors:
-    """Keys and values of every block, each layer as `(num_blocks * kv_heads, block_tokens * head_dim)`.
-
-    That shape makes one gathered row a whole block of one head, and the gathered rows of a sequence one matrix
-    per head. Owned by the runner; `models.attention` reads and writes it during a forward.
-    """
-
-    def __init__(self, shape: KvShape, num_blocks: int, device: torch.device) -> None:
-        self.shape = shape
-        self.num_blocks = num_blocks
-        self.device = device
-        self.keys = [self._zeros() for _ in range(shape.num_layers)]
-        self.values = [self._zeros() for _ in range(shape.num_layers)]
-
-    def copy_block(self, source: int, target: int) -> None:
-        heads = self.shape.kv_heads
-        for rows in (*self.keys, *self.values):
-            rows[target * heads : (target + 1) * heads] = rows[source * heads : (source + 1) * heads]
-
-    def wipe_block(self, block: int) -> None:
-        heads = self.shape.kv_heads
-        for rows in (*self.keys, *self.values):
-            rows[block * heads : (block + 1) * heads] = 0
-
-    def _zeros(self) -> torch.Tensor:
-        shape = self.shape
-        size = (self.num_blocks * shape.kv_heads, shape.block_tokens * shape.head_dim)
-        if self.device.type != "cpu":
-            return torch.zeros(size, dtype=shape.dtype, device=self.device)
-        # numpy asks the system for zero pages: memory is committed when a block is first written, not here.
-        raw = np.zeros(size[0] * size[1] * shape.dtype.itemsize, dtype=np.uint8)
-        return torch.from_numpy(raw).view(shape.dtype).view(size)
 
 
 @dataclass(slots=True)
