@@ -34,6 +34,7 @@ def snapshot(
 ) -> CoreStats:
     """Totals since the start, and gauges of now."""
     pool, kept = kv.pool, kv.pool.cached_by_class()
+    disk = scheduler.second_tier.disk if scheduler.second_tier is not None else None
     return CoreStats(
         steps=counters.steps,
         decode_forwards=counters.decode_forwards,
@@ -70,6 +71,12 @@ def snapshot(
         forgotten_blocks=kv.num_forgotten,
         leak_alarms=counters.leak_alarms,
         waiting_offline=scheduler.num_waiting_offline,
+        disk_blocks=disk.num_blocks if disk else 0,
+        disk_bytes=disk.num_bytes if disk else 0,
+        disk_written_blocks=disk.num_written if disk else 0,
+        disk_restored_blocks=disk.num_restored if disk else 0,
+        disk_refused_blocks=disk.num_refused if disk else 0,
+        restore_bytes_per_s=disk.read_rate.per_second if disk else 0.0,
         prefill_tokens_per_s=scheduler.pacer.prefill_tokens_per_s,
         step_target_tokens=float(scheduler.step_target_tokens),
     )

@@ -1,7 +1,7 @@
 """The disk tier at work: blocks go out by one thread and come back by another, and the loop never waits for either.
 
-Knows queues, bounds and measured speed. Does not know files (`disk_store`), when reading pays (`restore`) or
-what a block of tensors is. A disk that is full, gone or slow costs copies, never an answer.
+Knows queues, bounds and measured speed. Does not know files (`disk_store`), when reading pays (`second_tier`)
+or what a block of tensors is. A disk that is full, gone or slow costs copies, never an answer.
 """
 
 from __future__ import annotations
@@ -92,13 +92,17 @@ class DiskTier:
     def num_refused(self) -> int:
         return self._store.num_refused
 
+    @property
+    def is_full(self) -> bool:
+        """Whether as much waits for the disk as may."""
+        return (len(self._writes) + 1) * self.block_bytes > max(MAX_QUEUED_BYTES, self.block_bytes)
+
     def offer(self, block: BlockIdentity, conversation: bytes, payload: Callable[[], bytes]) -> None:
         """Keep a block that memory is about to lose. `payload` copies its numbers, and only when they are needed."""
         if self._store.has(block):
             self._store.touch(block)
             return
-        size = self.block_bytes
-        if (len(self._writes) + 1) * size > max(MAX_QUEUED_BYTES, size) or self._clock() < self._paused_until:
+        if self.is_full or self._clock() < self._paused_until:
             self.num_skipped += 1
             return
         write = _Write(block, conversation, payload())

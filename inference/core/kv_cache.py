@@ -58,7 +58,7 @@ class KvCache:
         False, with nothing changed, when that would leave fewer than `reserve` blocks for the others' growth.
         """
         self.pool.age(now)
-        match = self._match(sequence)
+        match = self.match(sequence)
         taken = self._reserve(sequence, match, reserve)
         if not taken and match.copied_from is not None:
             # While it is copied the source takes a block of its own; in a full pool that may be the one too many.
@@ -164,9 +164,16 @@ class KvCache:
             assert self._actions.give_back is not None
             self._actions.give_back(blocks)
 
+    def match(self, sequence: Sequence) -> Match:
+        """What a waiting sequence would reuse if it got its blocks now."""
+        conversation = sequence.conversation
+        if conversation is None and not sequence.is_forgotten:
+            conversation = self.kept.conversations.find(sequence.admit.conversation, sequence.admit.salt)
+        return find_match(self.kept, conversation, sequence.salts, sequence.token_ids)
+
     def num_reusable(self, sequence: Sequence) -> int:
         """How many leading tokens a waiting sequence would not have to compute if it got its blocks now."""
-        return self._match(sequence).num_tokens
+        return self.match(sequence).num_tokens
 
     def num_blocks_for(self, num_tokens: int) -> int:
         return -(-num_tokens // self.block_tokens)
@@ -180,12 +187,6 @@ class KvCache:
         return self.kept.problems()
 
     # --- details
-
-    def _match(self, sequence: Sequence) -> Match:
-        conversation = sequence.conversation
-        if conversation is None and not sequence.is_forgotten:
-            conversation = self.kept.conversations.find(sequence.admit.conversation, sequence.admit.salt)
-        return find_match(self.kept, conversation, sequence.salts, sequence.token_ids)
 
     def _reserve(self, sequence: Sequence, match: Match, reserve: int) -> bool:
         """Hold what is reused, so that taking new blocks can't evict it; False when the new ones don't fit."""
@@ -224,6 +225,7 @@ class KvCache:
             sequence.reused = match.tokens_by_source(self.block_tokens)
             for source, num_tokens in sequence.reused.items():
                 self.num_reused[source] += num_tokens
+        self.kept.restored.difference_update(match.blocks)
         sequence.advance(0)
 
     def _take(self, sequence: Sequence, num_blocks: int) -> None:

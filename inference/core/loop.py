@@ -121,6 +121,8 @@ class CoreLoop:
                 self._books.cancel(command)
             case Forget():
                 self._books.forget(command)
+                if self._scheduler.second_tier is not None:
+                    self._scheduler.second_tier.forget(command.conversation)
             case EmbedTexts() | VerifyPairs():
                 self._lane.add(command, now)
 
@@ -136,6 +138,11 @@ class CoreLoop:
 
     def stats(self) -> CoreStats:
         return snapshot(self._books.counters, self._scheduler, self._kv, self._lane, self._block_bytes)
+
+    def close(self, timeout_s: float) -> None:
+        """Keep on disk what would be lost with this process, as far as time allows."""
+        if self._scheduler.second_tier is not None:
+            self._scheduler.second_tier.close(timeout_s)
 
     def reset(self) -> None:
         """Forget all kept KV and start counting at zero: nothing of a warm-up is left."""

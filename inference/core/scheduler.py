@@ -18,6 +18,7 @@ from inference.core.gathering import Gathering
 from inference.core.kv_cache import KvCache
 from inference.core.pacing import MIN_PREFILL_TOKENS, Pacer, StepCost
 from inference.core.policy import policy_of
+from inference.core.second_tier import SecondTier
 from inference.core.sequence import Sequence, State
 from inference.core.twins import is_being_computed
 
@@ -80,6 +81,7 @@ class Scheduler:
         self._step = StepCost(0.0, 0, 0, 0)
         self._hopeless: list[Sequence] = []
         self._is_unordered = False
+        self.second_tier: SecondTier | None = None  # where what a sequence lacks may be kept
         self.reset()
 
     def reset(self) -> None:
@@ -114,13 +116,18 @@ class Scheduler:
         self._classes.leave(sequence)
 
     def rest_s(self, now: float) -> float:
-        """How long nothing can be done unless a command arrives: an idle engine may wait for company."""
+        """How long nothing can be done unless a command arrives: all may wait for company, or for the disk."""
         if self.running:
             return 0.0
-        return self._limits.gathering.left_s(self.waiting, self._num_seats(self.waiting), now)
+        rest_s = self._gathering_s(now)
+        if not rest_s and self.waiting and self.second_tier is not None:
+            return self.second_tier.rest_s(self.waiting)
+        return rest_s
 
     def schedule(self, now: float, lane_tokens: int = 0) -> list[Chunk]:
         """The chunks of this step, decode first. The lane has spent `lane_tokens` of the budget already."""
+        if self.second_tier is not None:
+            self.second_tier.begin_step(self.waiting)
         self._order_queue(now)
         chunks = self._decode(now)
         budget = self._prefill_budget(chunks, lane_tokens)
@@ -204,12 +211,12 @@ class Scheduler:
     def _admit(self, budget: int, now: float) -> list[Chunk]:
         """Start waiting sequences in order. Nobody overtakes one that does not fit: it must get its turn."""
         chunks: list[Chunk] = []
-        if not self._can_start() or self.rest_s(now):
+        if not self._can_start() or self._gathering_s(now):
             return chunks
         for sequence in list(self.waiting):
             if budget <= 0:
                 break
-            if not self._is_ready(sequence):
+            if not self._is_ready(sequence, now):
                 continue
             if not self._start(sequence, now):
                 break
@@ -217,7 +224,12 @@ class Scheduler:
             budget -= chunks[-1].num_tokens
         return chunks
 
-    def _is_ready(self, sequence: Sequence) -> bool:
+    def _gathering_s(self, now: float) -> float:
+        if self.running:
+            return 0.0
+        return self._limits.gathering.left_s(self.waiting, self._num_seats(self.waiting), now)
+
+    def _is_ready(self, sequence: Sequence, now: float) -> bool:
         """Whether a waiting sequence could use a seat now. While it could not, others may pass it.
 
         It is worth waiting for those who surely go on: who is of a lower class may stand still as long as people come.
@@ -225,7 +237,9 @@ class Scheduler:
         own_class = self._classes.of(sequence)
         reading = [other for other in self.running if other.state is State.PREFILL and self._may_run(other)]
         able = [other for other in reading if self._classes.of(other) <= own_class]
-        return not is_being_computed(sequence, able, self._kv)
+        if is_being_computed(sequence, able, self._kv):
+            return False
+        return self.second_tier is None or self.second_tier.is_ready(sequence, now)
 
     def _start(self, sequence: Sequence, now: float) -> bool:
         """Give a waiting sequence a seat and blocks, if need be those of lower classes."""

@@ -51,6 +51,13 @@ class FakeRunner:
         for offset in range(BLOCK_TOKENS):
             self.slots.pop((block, offset), None)
 
+    def read(self, block: int) -> bytes:
+        return bytes(self.slots[block, offset] for offset in range(BLOCK_TOKENS))
+
+    def write(self, block: int, payload: memoryview) -> None:
+        for offset in range(BLOCK_TOKENS):
+            self.slots[block, offset] = payload[offset]
+
     def _row(self, chunk: Chunk) -> torch.Tensor:
         sequence = chunk.sequence
         end = sequence.num_computed + chunk.num_tokens
