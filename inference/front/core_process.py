@@ -49,6 +49,8 @@ class Listener(Protocol):
     def on_step(self, step: StepPack) -> None: ...
     def on_lost(self, reason: str) -> None: ...
     def has_pending_work(self) -> bool: ...
+    def complaint(self) -> str:
+        """Why this core should be replaced although it takes steps; empty otherwise."""
 
 
 class CoreLink(Protocol):
@@ -144,7 +146,12 @@ class CoreProcess:
 
     def check_progress(self) -> None:
         """Called regularly: no step for step_timeout_s with work pending means that the core hangs."""
-        if not self.is_ready or not self._listener.has_pending_work():
+        if not self.is_ready or self._lost_reason:
+            return
+        if complaint := self._listener.complaint():
+            self.kill(complaint)
+            return
+        if not self._listener.has_pending_work():
             self._pending_since = None
             return
         now = self._clock()
@@ -152,7 +159,6 @@ class CoreProcess:
         silent_s = now - max(self._pending_since, self.last_step_at)
         if silent_s > self._step_timeout_s:
             self.kill(f"no step for {silent_s:.1f} s with work pending")
-            self._pending_since = None
 
     def _flush(self) -> None:
         commands, self._outbox = self._outbox, []

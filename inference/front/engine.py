@@ -15,7 +15,6 @@ from dataclasses import replace
 
 from inference.config import EngineConfig
 from inference.core.messages import (
-    Cancel,
     CoreReady,
     DeclaredPrefix,
     FinishedOut,
@@ -30,6 +29,7 @@ from inference.front.background import PROBE_PREFIX, Background
 from inference.front.canonical import Canonicaliser, CanonicalParts
 from inference.front.core_process import Connect
 from inference.front.counters import Counters
+from inference.front.delivery import Delivery
 from inference.front.generation import (
     CANCELLED,
     ORPHANED,
@@ -37,7 +37,6 @@ from inference.front.generation import (
     RESTARTED,
     STOPPING,
     Clock,
-    Ending,
     Generation,
     State,
 )
@@ -76,7 +75,10 @@ class Engine:
         self.lane = Lane(self.core)
         self._background = Background(self.core)
         self.readiness = Readiness(
-            interval_s=config.probe_interval_s, timeout_s=config.probe_timeout_s, clock=clock
+            interval_s=config.probe_interval_s,
+            timeout_s=config.probe_timeout_s,
+            give_up_s=config.step_timeout_s,
+            clock=clock,
         )
         self._template = template_probe.probe(model.prompts, model.tokenizer)
         self._keys = OwnerKeys(config.salt_key)
@@ -87,6 +89,7 @@ class Engine:
             CanonicalParts(model, self._keys, self._background, self.counters, self._is_idle),
             is_on=not self._template.is_append_only,
         )
+        self._delivery = Delivery(self.archive, self.counters, send=self.core.send, on_ended=self._on_ended)
         self._clock = clock
         self._ready: CoreReady | None = None
         self._is_stopping = False
@@ -104,7 +107,7 @@ class Engine:
         """Ends every generation, then the core."""
         self._is_stopping = True
         self._canonical.clear()
-        self._abandon_all(STOPPING)
+        self._delivery.abandon_all(STOPPING)
         self.lane.fail_all("the engine is shutting down")
         if self._ticker is not None:
             self._ticker.cancel()
@@ -139,7 +142,7 @@ class Engine:
         if only_if_orphaned and len(generation.followers) > 1:
             return False
         logger.info("generation %s cancelled: %s", generation_id, reason or "no reason given")
-        self._end_soon(generation, ORPHANED if only_if_orphaned else CANCELLED)
+        self._delivery.end_soon(generation, ORPHANED if only_if_orphaned else CANCELLED)
         return True
 
     async def warm(self, segments: Sequence[Segment], owner: Owner) -> tuple[bool, int]:
@@ -209,102 +212,68 @@ class Engine:
         self._probe()
 
     def on_step(self, step: StepPack) -> None:
-        if step.stats.embedded_texts > self.counters.core.embedded_texts:
+        if step.progress or step.stats.embedded_texts > self.counters.core.embedded_texts:
             self.readiness.on_progress()
         self.counters.core = step.stats
-        for generation_id, position in step.positions:
-            if generation := self.archive.find(generation_id):
-                generation.show_queued(position)
-        for progress in step.progress:
-            if generation := self.archive.find(progress.id):
-                generation.show_prefill(progress.done, progress.total)
-        self._hand_out_tokens(step)
         for out in step.finished:
-            self._on_finished(out)
+            self._on_background_finished(out)
+        self._delivery.hand_out(step)
         self.lane.on_step(step)
-        if step.tokens or step.progress:
+        if step.tokens:
             self.readiness.on_token()
         self._next_step.set()
         self._next_step = asyncio.Event()
 
     def on_lost(self, reason: str) -> None:
         self._ready = None
-        self.readiness.on_loading(f"the core ended: {reason}")
+        self.readiness.on_lost(reason)
         self.counters.on_core_lost()
         self._background.clear()
         self._canonical.clear()
-        self._abandon_all(RESTARTED)
+        self._delivery.abandon_all(RESTARTED)
         self.lane.fail_all("the engine was restarted")
 
     def has_pending_work(self) -> bool:
         return bool(self.archive.num_live or self._background.has_pending or self.lane.has_pending)
 
+    def complaint(self) -> str:
+        """Another core does not cure an upstream that fails."""
+        return "" if self.config.upstream else self.readiness.complaint
+
     # Details
 
-    def _hand_out_tokens(self, step: StepPack) -> None:
-        touched: dict[str, Generation] = {}
-        for out in step.tokens:
-            generation = self.archive.find(out.id)
-            if generation is None or not generation.is_live:
-                continue
-            was_ending = generation.ending is not None
-            generation.take(out)
-            touched[out.id] = generation
-            if generation.ending is not None and not was_ending:
-                self.counters.repetitions += generation.ending.reason is FinishReason.REPETITION
-                self._tell_core(generation)
-        for generation in touched.values():
-            generation.publish()
-
-    def _on_finished(self, out: FinishedOut) -> None:
+    def _on_background_finished(self, out: FinishedOut) -> None:
         self._background.on_finished(out.id)
         self._canonical.on_prefilled(out)
         if out.id.startswith(PROBE_PREFIX) and out.reason == FinishReason.FAILED:
-            self.readiness.on_loading(f"the probe failed: {out.error}")
-        generation = self.archive.find(out.id)
-        if generation is None or not generation.is_live:
-            return
-        generation.finish(out)
+            self.readiness.on_failed_probe(out.error)
+
+    def _on_ended(self, generation: Generation) -> None:
         self._canonical.on_finished(generation)
-        self.archive.settle(generation)
         self._intake.on_finished(generation)
-
-    def _end_soon(self, generation: Generation, ending: Ending) -> None:
-        generation.end_soon(ending)
-        self._tell_core(generation)
-
-    def _tell_core(self, generation: Generation) -> None:
-        assert generation.ending is not None
-        self.core.send(Cancel(generation.id, generation.ending.reason, generation.num_visible_tokens))
-
-    def _abandon(self, generation: Generation, ending: Ending) -> None:
-        generation.abandon(ending)
-        self.archive.settle(generation)
-
-    def _abandon_all(self, ending: Ending) -> None:
-        for generation in self.archive.live():
-            self._abandon(generation, ending)
 
     async def _tick_for_ever(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
             try:
-                self._tick()
+                self.tick()
             except Exception:  # one fault must not end deadlines, probes and the watchdog for ever
                 logger.exception("a tick failed")
 
-    def _tick(self) -> None:
+    def tick(self) -> None:
+        """What time does: deadlines, orphans, old logs, probes, and the watch over the core."""
         now = self._clock()
         for generation in self.archive.live():
             if generation.state is State.ENDING:
                 continue
             if now > generation.deadline_at:
-                self._end_soon(generation, OVERDUE)
+                self._delivery.end_soon(generation, OVERDUE)
             elif not generation.followers and now - generation.unattended_since > self.config.orphan_ttl_s:
-                self._end_soon(generation, ORPHANED)
+                self._delivery.end_soon(generation, ORPHANED)
         self.archive.sweep()
         self.core.check_progress()
-        self.readiness.on_work(self.has_pending_work())
+        is_probe_alone = self._background.has_pending and not (self.archive.num_live or self.lane.has_pending)
+        self.readiness.on_work(self.has_pending_work(), is_probe_alone=is_probe_alone)
         if self.core.is_ready and not self.has_pending_work() and self.readiness.is_probe_due():
             self._probe()
         self._canonical.go_on()

@@ -241,6 +241,14 @@ class Generation:
         self._release(visible)
         return is_stopped
 
+    def break_off(self, ending: Ending) -> None:
+        """Ends with what is in the log already: for one whose own parts can't be trusted any more."""
+        if self.state is State.ENDED:
+            return
+        self.ending = self.ending or ending
+        self._fresh.clear()
+        self._end(self._own_usage(), pb.Timings(ttft_s=self._ttft_s))
+
     def _flushed(self, out: FinishedOut) -> Ending:
         is_stopped = self._show_text(self._detokenizer.flush())
         if not is_stopped:
@@ -253,18 +261,17 @@ class Generation:
 
     def _end(self, usage: pb.Usage, timings: pb.Timings) -> None:
         assert self.ending is not None
+        done = pb.Done(
+            finish_reason=self.ending.reason,
+            error_code=self.ending.error_code,
+            error_message=self.ending.error_message,
+            usage=usage,
+            timings=timings,
+        )
         self.move(State.ENDED)
         self.progress = None
         self.ended_at = self._clock()
-        self.log.append_done(
-            pb.Done(
-                finish_reason=self.ending.reason,
-                error_code=self.ending.error_code,
-                error_message=self.ending.error_message,
-                usage=usage,
-                timings=timings,
-            )
-        )
+        self.log.append_done(done)
         self._notify()
 
     def _release(self, text: str) -> None:

@@ -125,7 +125,7 @@ def test_keys_differ_for_every_owner_and_never_meet_by_joined_names() -> None:
 
 def test_readiness_follows_tokens_only() -> None:
     time = [0.0]
-    readiness = Readiness(interval_s=5, timeout_s=2, clock=lambda: time[0])
+    readiness = Readiness(interval_s=5, timeout_s=2, give_up_s=10, clock=lambda: time[0])
     assert readiness.reason
     readiness.on_work(True)
     assert readiness.reason
