@@ -62,6 +62,12 @@ class EngineConfig:
     upstream_key: str = setting(
         "ENGINE_UPSTREAM_KEY", "", "Bearer token that the upstream wants.", is_secret=True
     )
+    upstream_session_header: str = setting(
+        "ENGINE_UPSTREAM_SESSION_HEADER",
+        "X-Session-ID",
+        "Request header that carries an opaque key of the conversation, for a router that keeps a conversation on one "
+        "machine; empty sends none.",
+    )
 
     # The door
     address: str = setting(

@@ -95,6 +95,16 @@ def read(cls: type[T], environ: Mapping[str, str] | None = None, **overrides: An
     return cls(**values)
 
 
+def to_environ(config: Any, *secrets: str) -> dict[str, str]:
+    """The variables that make `read` give the same again in another process. Secrets only by their field's name."""
+    fields = zip(dataclasses.fields(config), describe(type(config)), strict=True)
+    return {
+        info.env: str(getattr(config, field.name))
+        for field, info in fields
+        if not info.is_secret or field.name in secrets
+    }
+
+
 def add_flags(parser: argparse.ArgumentParser, cls: type) -> None:
     """One `--field-name` flag per setting of `cls`; unset flags stay None, so `read(cls, **vars(args))` works."""
     for field, info in zip(dataclasses.fields(cls), describe(cls), strict=True):

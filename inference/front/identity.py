@@ -10,6 +10,7 @@ import hashlib
 from inference.config import EngineConfig
 from inference.core.messages import CoreReady
 from inference.front.model import ServedModel
+from inference.gateway.address import parse_address
 from inference.types import EngineInfo, TemplateFindings
 
 
@@ -37,9 +38,9 @@ def describe(
         is_trial_model=model.is_trial,
         default_temperature=model.defaults.temperature,
         template=template,
-        policy=config.policy,
+        policy="priority" if config.upstream else config.policy,  # a gateway has one order only
         block_tokens=core.block_tokens,
         kv_budget_bytes=core.kv_budget_bytes,
         verifier=core.verifier,
-        upstream=config.upstream,
+        upstream=parse_address(config.upstream).shown if config.upstream else "",
     )

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from inference.testing.harness import EngineProcess, scripted_engine, scripted_process
+    from inference.testing.harness import EngineProcess, UpstreamProcess, scripted_engine, scripted_process
     from inference.testing.script import script_text
 
-__all__ = ["EngineProcess", "script_text", "scripted_engine", "scripted_process"]
+__all__ = ["EngineProcess", "UpstreamProcess", "script_text", "scripted_engine", "scripted_process"]
 
 
 def __getattr__(name: str) -> Any:

@@ -110,6 +110,28 @@ async def scripted_engine(*flags: str, environ: dict[str, str] | None = None) ->
         shutil.rmtree(folder)
 
 
+@dataclass(slots=True)
+class UpstreamProcess:
+    """A fake upstream for a scripted engine with `--upstream`; `url` is known after `start`."""
+
+    flags: Sequence[str] = ()
+    url: str = ""
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        argv = [sys.executable, "-m", "inference.testing.upstream", *self.flags]
+        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, cwd=REPOSITORY)
+        assert self.process.stdout is not None
+        self.url = self.process.stdout.readline().decode().split()[-1]
+
+    def stop(self) -> None:
+        assert self.process is not None
+        assert self.process.stdout is not None
+        self.process.terminate()
+        self.process.wait(STOP_TIMEOUT_S)
+        self.process.stdout.close()
+
+
 def scripted_process(folder: Path, *flags: str, environ: dict[str, str] | None = None) -> EngineProcess:
     """The same, not started yet, with its socket in `folder`."""
     address = f"unix:{folder}/engine.sock"
