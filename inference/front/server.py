@@ -189,8 +189,13 @@ def _refusing(handler: Any) -> Any:
 
 
 async def _obey_all(session: ClientSession, commands: AsyncIterator[pb.SessionCommand]) -> None:
-    async for command in commands:
-        session.obey(command)
+    """A reader that fails ends the stream: the client opens the next one instead of waiting on a deaf one."""
+    try:
+        async for command in commands:
+            session.obey(command)
+    except Exception:
+        logger.exception("a client's commands could not be read any further")
+        session.end()
 
 
 async def _answered(context: Context, work: Awaitable[Reply]) -> Reply:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from inference.errors import GenerationUnknown
+from inference.errors import GenerationUnknown, InvalidRequest, QueueFull
 from inference.front.generation import Generation
 from inference.proto import engine_pb2 as pb
 
 # Small enough that many generations share a pack fairly, large enough that a long replay is quick.
 MAX_PACK_BYTES = 256 * 1024
 MAX_ATTACHED = 10_000
+# A client that asks for nonsense and does not read the answers: its stream is ended.
+MAX_UNREAD_REFUSALS = 10_000
 
 FindGeneration = Callable[[str], Generation | None]
 
@@ -38,23 +40,28 @@ class ClientSession:
         self._wake.set()
 
     def obey(self, command: pb.SessionCommand) -> None:
+        """Every command that cannot be followed gets one refusal; the stream and its other followers go on."""
+        if self._is_ending:
+            return
         if command.HasField("attach"):
             self.attach(command.attach.generation_id, command.attach.after)
         elif command.HasField("detach"):
             self.detach(command.detach.generation_id)
+        else:
+            self._refuse("", InvalidRequest.code, "a command that this engine does not know")
 
     def attach(self, generation_id: str, after: int) -> None:
         """Follows from `after`; attaching again never skips events that were not sent yet."""
         generation = self._find(generation_id)
         if generation is None:
             self._refuse(generation_id, GenerationUnknown.code, f"no generation {generation_id!r} here")
-        elif len(self._cursors) >= MAX_ATTACHED:
+        elif len(self._cursors) >= MAX_ATTACHED and generation_id not in self._cursors:
             self._refuse(
-                generation_id, "queue_full", f"one client follows at most {MAX_ATTACHED} generations"
+                generation_id, QueueFull.code, f"one client follows at most {MAX_ATTACHED} generations"
             )
         else:
             cursor = min(after, self._cursors.get(generation_id, after))
-            if generation.log.is_done and cursor >= generation.log.last_seq:
+            if _is_past(generation, cursor):
                 self._refuse(generation_id, GenerationUnknown.code, f"it ended before event {cursor + 1}")
                 return
             self._cursors[generation_id] = cursor
@@ -107,7 +114,11 @@ class ClientSession:
         if generation is None:  # a reader so slow that the log went before it was sent
             self.detach(generation_id)
             return [_refusal(generation_id, GenerationUnknown.code, "its log is no longer kept")]
-        fresh = generation.log.after(self._cursors[generation_id], max_bytes)
+        cursor = self._cursors[generation_id]
+        if _is_past(generation, cursor):  # it was asked for events that never came
+            self.detach(generation_id)
+            return [_refusal(generation_id, GenerationUnknown.code, f"it ended before event {cursor + 1}")]
+        fresh = generation.log.after(cursor, max_bytes)
         if not fresh:
             return self._progress_of(generation)
         self._cursors[generation_id] = fresh[-1].seq
@@ -127,6 +138,13 @@ class ClientSession:
     def _refuse(self, generation_id: str, code: str, message: str) -> None:
         self._failed.append(_refusal(generation_id, code, message))
         self._wake.set()
+        if len(self._failed) >= MAX_UNREAD_REFUSALS:
+            self.end()
+
+
+def _is_past(generation: Generation, cursor: int) -> bool:
+    """Whether nothing can ever follow `cursor`."""
+    return generation.log.is_done and cursor >= generation.log.last_seq
 
 
 def _refusal(generation_id: str, code: str, message: str) -> pb.Event:

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import pytest
+
 from inference.core.messages import FinishedOut, TokenOut
+from inference.front import archive as archives
+from inference.front import sessions
 from inference.front.archive import Archive
 from inference.front.generation import Generation, GenerationLimits
 from inference.front.sessions import MAX_PACK_BYTES, ClientSession
@@ -162,3 +166,85 @@ async def test_an_ending_session_delivers_what_is_logged_first() -> None:
     session.end()
     assert [event.seq for event in (await next_pack(session)).events] == [1]
     assert await session.next_pack() is None
+
+
+def archive_of(*names: str) -> tuple[Archive, list[Generation]]:
+    archive = Archive(ttl_s=60, clock=now)
+    return archive, [make(archive, name) for name in names]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pb.SessionCommand(),
+        pb.SessionCommand.FromString(b"\xfa\x01\x03abc"),  # field 31, which this side does not know
+    ],
+    ids=["empty", "of a later version"],
+)
+async def test_a_command_that_is_none_gets_one_refusal_and_the_stream_goes_on(
+    command: pb.SessionCommand,
+) -> None:
+    archive, (one,) = archive_of("a")
+    session = ClientSession(archive.find)
+    session.obey(command)
+    session.obey(attach("a"))
+    say(one, "x")
+    refusal, event = (await next_pack(session)).events
+    assert (refusal.generation_id, refusal.attach_failed.code) == ("", "invalid_request")
+    assert (event.generation_id, event.seq) == ("a", 1)
+
+
+async def test_who_waits_for_events_that_never_come_is_told_when_the_answer_ends() -> None:
+    archive, (one,) = archive_of("a")
+    session = ClientSession(archive.find)
+    session.obey(attach("a", after=2**64 - 1))
+    say(one, "x")
+    one.finish(FinishedOut("a", "stop"))
+    (event,) = (await next_pack(session)).events
+    assert event.attach_failed.code == "generation_unknown"
+    assert one.followers == set()
+
+
+async def test_a_flood_of_nonsense_ends_its_own_stream_and_is_not_kept_without_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sessions, "MAX_UNREAD_REFUSALS", 5)
+    session = ClientSession(Archive(ttl_s=60, clock=now).find)
+    for number in range(100):
+        session.obey(attach(f"nobody-{number}"))
+    assert len((await next_pack(session)).events) == 5
+    assert await session.next_pack() is None
+
+
+async def test_a_client_follows_a_bounded_number_and_may_attach_again_to_what_it_follows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sessions, "MAX_ATTACHED", 2)
+    archive, (one, two, three) = archive_of("a", "b", "c")
+    session = ClientSession(archive.find)
+    for name in ("a", "b", "c", "a"):
+        session.obey(attach(name))
+    for each in (one, two, three):
+        say(each, "x")
+    codes = [(event.generation_id, event.attach_failed.code) for event in (await next_pack(session)).events]
+    assert codes == [("c", "queue_full"), ("a", ""), ("b", "")]
+
+
+def test_ended_logs_go_by_number_and_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(archive: Archive, name: str) -> Generation:
+        one = make(archive, name)
+        say(one, "x" * 100)
+        one.finish(FinishedOut(name, "stop"))
+        archive.settle(one)
+        return one
+
+    archive = Archive(ttl_s=60, clock=now)
+    monkeypatch.setattr(archives, "MAX_ENDED", 3)
+    for name in "abcde":
+        ended(archive, name)
+    assert [name for name in "abcde" if archive.find(name)] == ["c", "d", "e"]
+    monkeypatch.setattr(archives, "MAX_ENDED_BYTES", 2 * archive.find("e").log.num_bytes)  # type: ignore[union-attr]
+    last = ended(archive, "f")
+    assert [name for name in "abcdef" if archive.find(name)] == ["e", "f"]
+    archive.settle(last)  # twice is harmless
+    assert len(archive) == 2
