@@ -8,7 +8,6 @@ text, batches and tokens is the front's and the core's.
 from __future__ import annotations
 
 import asyncio
-import math
 import sys
 import threading
 from collections.abc import Coroutine, Generator, Sequence
@@ -21,7 +20,7 @@ import torch
 from inference import settings
 from inference.config import EngineConfig
 from inference.core.startup import start_core
-from inference.errors import EngineError, EngineUnavailable, InvalidRequest, NotSupported
+from inference.errors import EngineUnavailable, InvalidRequest, NotSupported
 from inference.front.core_process import Listener
 from inference.front.engine import Engine
 from inference.front.model_folder import read_model_folder
@@ -33,13 +32,14 @@ from inference.types import EngineInfo, EngineStats, Sampling
 
 Result = TypeVar("Result")
 
+FOREVER_S = 1e9
 # A server must refuse and must give up; here the caller waits for all of it, and nobody else does.
 NO_LIMITS: dict[str, Any] = {
     "max_queue": sys.maxsize,
     "max_queued_tokens": sys.maxsize,
-    "target_ttft_s": math.inf,
-    "deadline_s": math.inf,
-    "probe_interval_s": math.inf,
+    "target_ttft_s": FOREVER_S,
+    "deadline_s": FOREVER_S,
+    "probe_interval_s": FOREVER_S,
 }
 MAX_LANE_TEXTS = 1024  # in one go; the lane makes its own micro-batches of them
 
@@ -162,8 +162,6 @@ class LLM:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
-        except EngineError:
-            raise
         except BaseException:
             future.cancel()
             raise

@@ -7,6 +7,7 @@ may live on it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 
 from inference.core.messages import Command
@@ -26,6 +27,7 @@ class LocalCore:
         self._core = core
         self._listener = listener
         self._inbox: list[Command] = []
+        self._has_mail = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -40,6 +42,7 @@ class LocalCore:
 
     def send(self, command: Command) -> None:
         self._inbox.append(command)
+        self._has_mail.set()
         if self.is_ready and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._turn(), name="core-steps")
 
@@ -47,15 +50,26 @@ class LocalCore:
         """Nothing to watch: a step that hangs hangs this thread too."""
 
     async def _turn(self) -> None:
+        """Until there is nothing to do; the next command starts it again."""
         loop = self._core.loop
         try:
-            while self._inbox or loop.has_work:
+            while (rest_s := 0.0 if self._inbox else loop.rest_s()) is not None:
+                await self._rest(rest_s)
                 commands, self._inbox = self._inbox, []
+                self._has_mail.clear()
                 self._listener.on_step(loop.step(commands))
-                await asyncio.sleep(0)
             loop.check_blocks()
         except Exception as error:
             logger.exception("the core's loop failed")
             self.is_ready = False
             self.gave_up.set()
             self._listener.on_lost(f"its loop failed: {error!r}")
+
+    async def _rest(self, seconds: float) -> None:
+        """Lets everybody else run, and waits for company as long as the loop wants to."""
+        if not seconds:
+            await asyncio.sleep(0)
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._has_mail.wait()

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from safetensors.torch import load_file, save_file
 import inference
 from inference import LLM, Answer, settings
 from inference.config import EngineConfig
+from inference.core.loop import CoreLoop
+from inference.core.messages import Command, StepPack
 from inference.errors import (
     ContextLengthExceeded,
     EngineUnavailable,
@@ -247,11 +249,27 @@ def test_several_threads_may_use_one_model(llm: LLM) -> None:
     assert [answers[place] for place in range(len(PROMPTS))] == expected
 
 
+def test_an_engine_that_waits_for_company_sleeps_meanwhile(
+    make_llm: MakeLLM, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    num_steps = 0
+    original = CoreLoop.step
+
+    def step(self: CoreLoop, commands: Iterable[Command] = ()) -> StepPack:
+        nonlocal num_steps
+        num_steps += 1
+        return original(self, commands)
+
+    with make_llm(max_wait_ms=100) as llm:
+        llm.generate(["a"], max_tokens=1)
+        monkeypatch.setattr(CoreLoop, "step", step)
+        assert llm.generate(["Hello", "b"], max_tokens=2)
+    assert num_steps < 20
+
+
 def test_a_loop_that_breaks_fails_what_runs_and_says_so_afterwards(
     make_llm: MakeLLM, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from inference.core.loop import CoreLoop
-
     def step(self: CoreLoop, commands: object = ()) -> None:
         raise MemoryError("no memory left")
 

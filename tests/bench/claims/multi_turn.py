@@ -57,8 +57,8 @@ def measure(rig: Rig) -> Finding:
                 "turn",
                 "ms",
                 (
-                    ("nothing kept", tuple(zip(numbers, cold_ms, strict=True))),
                     ("KV kept", tuple(zip(numbers, warm_ms, strict=True))),
+                    ("nothing kept", tuple(zip(numbers, cold_ms, strict=True))),
                 ),
             )
         },

@@ -14,7 +14,8 @@ from tests.bench.claims.findings import Bars, Lines
 WIDTH, HEIGHT = 640, 300
 LEFT, RIGHT, TOP, BOTTOM = 70, 24, 64, 44
 INK, FAINT, GRID = "#1f2328", "#59636e", "#d1d9e0"
-COLOURS = ("#cf222e", "#0969da", "#1a7f37", "#8250df")
+COLOURS = ("#0969da", "#bc4c00", "#1a7f37", "#8250df")
+LEGEND_LEFT, LEGEND_STEP = 120, 180
 NUM_TICKS = 4
 Point = tuple[float, float]
 
@@ -45,7 +46,8 @@ def _lines(picture: Lines) -> Iterable[str]:
             f"{_across(_x(picture, x), xs[0], xs[-1]):.1f},{_down(y, top):.1f}" for x, y in series
         )
         yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.5"/>'
-        yield _text(LEFT + 180 * number, 48, name, colour=colour, weight=600)
+        if len(picture.series) > 1:
+            yield _text(LEGEND_LEFT + LEGEND_STEP * number, 48, name, colour=colour, weight=600)
 
 
 def _bars(picture: Bars) -> Iterable[str]:
@@ -55,10 +57,9 @@ def _bars(picture: Bars) -> Iterable[str]:
     width = min(90.0, 0.6 * slot)
     for number, (label, value) in enumerate(picture.bars):
         middle, height = LEFT + slot * (number + 0.5), _down(0, top) - _down(value, top)
-        colour = COLOURS[1] if number else COLOURS[0]
         yield (
             f'<rect x="{middle - width / 2:.1f}" y="{_down(value, top):.1f}" width="{width:.1f}" '
-            f'height="{height:.1f}" fill="{colour}"/>'
+            f'height="{height:.1f}" fill="{COLOURS[0]}"/>'
         )
         yield _text(middle, _down(value, top) - 6, _number(value), anchor="middle", weight=600)
         yield _text(middle, HEIGHT - BOTTOM + 18, label, colour=FAINT, anchor="middle", size=12)
