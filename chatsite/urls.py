@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
 from chatsite.api import api
+from chatsite.engine_admin import engine_page
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("chatsite.chat.urls")),
@@ -13,5 +14,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("chatsite.health")),
     path("", include("chatsite.v1.urls")),
     path("api/", api.urls),
+    path("admin/engine/", admin.site.admin_view(engine_page), name="engine"),
     path("admin/", admin.site.urls),
 ]

@@ -260,7 +260,7 @@ def _example(route: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "page", ["", "accounts/user/", "accounts/apikey/", "accounts/tenant/", "accounts/usagerecord/"]
+    "page", ["", "engine/", "accounts/user/", "accounts/apikey/", "accounts/tenant/", "accounts/usagerecord/"]
 )
 def test_staff_enters_the_admin(people: People, page: str) -> None:
     assert people.sessions["staff"].get(f"/admin/{page}").status_code == 200
