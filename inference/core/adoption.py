@@ -20,9 +20,10 @@ def missing(kv: KvCache, sequence: Waiting) -> list[BlockIdentity]:
     """The whole blocks that the sequence would have to compute if it started now."""
     if sequence.is_forgotten:
         return []
-    return kv.prefix.identities(
-        sequence.salts, sequence.token_ids, _cached_chain(kv, sequence), len(sequence.token_ids) - 1
-    )
+    match = kv.match(sequence)
+    known = match.blocks[: match.num_tokens // kv.block_tokens]
+    ids = sequence.token_ids
+    return kv.prefix.identities(kv.salts(sequence, match), ids, known, len(ids) - 1)
 
 
 def has_room(kv: KvCache, sequence: Waiting) -> bool:

@@ -15,6 +15,7 @@ from inference.core.counters import Counters
 from inference.core.kv_cache import KvCache
 from inference.core.messages import Admit, Cancel, FinishedOut, Forget, PrefillProgress, TokenOut
 from inference.core.outcome import Outcome
+from inference.core.prefix import Salts
 from inference.core.scheduler import Chunk, Scheduler
 from inference.core.sequence import Sequence, State
 from inference.types import FinishReason
@@ -57,12 +58,14 @@ class Books:
 
     # --- commands
 
-    def admit(self, command: Admit, now: float) -> None:
+    def admit(self, command: Admit, now: float, salts: Salts | None = None) -> None:
+        """`salts`: whose the blocks are, where they are not all the request's own."""
         if command.id in self._live:
             log.warning("sequence %s is already here; the second admission is ignored", command.id)
             return
         self._arrivals += 1
         sequence = Sequence(command, self._arrivals, now)
+        sequence.salts = salts or sequence.salts
         self.counters.prompt_tokens += sequence.num_prompt
         self._live[sequence.id] = sequence
         self._scheduler.add(sequence)

@@ -13,6 +13,7 @@ from inference.core.messages import CoreStats
 from inference.core.retention import Retention
 from inference.core.reuse import Source
 from inference.core.scheduler import Scheduler
+from inference.core.sharing import Sharing
 
 
 @dataclass(slots=True)
@@ -30,7 +31,7 @@ class Counters:
 
 
 def snapshot(
-    counters: Counters, scheduler: Scheduler, kv: KvCache, lane: Lane, block_bytes: int
+    counters: Counters, scheduler: Scheduler, kv: KvCache, lane: Lane, sharing: Sharing, block_bytes: int
 ) -> CoreStats:
     """Totals since the start, and gauges of now."""
     pool, kept = kv.pool, kv.pool.cached_by_class()
@@ -79,4 +80,5 @@ def snapshot(
         restore_bytes_per_s=disk.read_rate.per_second if disk else 0.0,
         prefill_tokens_per_s=scheduler.pacer.prefill_tokens_per_s,
         step_target_tokens=float(scheduler.step_target_tokens),
+        shared_prefixes=sharing.reports(),
     )

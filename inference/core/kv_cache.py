@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inference.core.kept import KeptBlocks
-from inference.core.prefix import PrefixCache
+from inference.core.prefix import PrefixCache, Salts
 from inference.core.retention import Lifetimes
 from inference.core.reuse import Match, Source, find_match
 from inference.core.sequence import Sequence
@@ -169,7 +169,19 @@ class KvCache:
         conversation = sequence.conversation
         if conversation is None and not sequence.is_forgotten:
             conversation = self.kept.conversations.find(sequence.admit.conversation, sequence.admit.salt)
-        return find_match(self.kept, conversation, sequence.salts, sequence.token_ids)
+        match = find_match(self.kept, conversation, sequence.salts, sequence.token_ids)
+        if not sequence.salts.num_shared_blocks:
+            return match
+        own = find_match(self.kept, conversation, Salts(sequence.salts.own), sequence.token_ids)
+        return max(match, own, key=lambda one: one.num_tokens)  # of equals the first
+
+    def salts(self, sequence: Sequence, match: Match) -> Salts:
+        """Whose the blocks of a sequence will be: a chain that began as its owner's own stays so."""
+        salts = sequence.salts
+        if match.blocks and match.blocks[0] in self.prefix:
+            begins_shared = self.prefix.published(match.blocks[0]).salt == salts.shared
+            return salts if begins_shared else Salts(salts.own)
+        return salts
 
     def num_reusable(self, sequence: Sequence) -> int:
         """How many leading tokens a waiting sequence would not have to compute if it got its blocks now."""
@@ -208,6 +220,7 @@ class KvCache:
         if key and sequence.conversation is None:
             sequence.conversation = conversations.enter(key, salt, is_closed=sequence.is_forgotten)
         sequence.blocks = list(match.blocks)
+        sequence.salts = self.salts(sequence, match)
         self._reach(sequence, match.blocks, 0)
         for surplus in conversations.surplus():
             self.kept.close(surplus)

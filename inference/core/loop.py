@@ -23,12 +23,15 @@ from inference.core.messages import (
     CoreStats,
     EmbedTexts,
     Forget,
+    SharePrefixes,
     StepPack,
     VerifyPairs,
 )
 from inference.core.outcome import Outcome
 from inference.core.scheduler import Chunk, Scheduler
 from inference.core.sequence import State
+from inference.core.shared_prefixes import SharedPrefixes
+from inference.core.sharing import Sharing
 
 # While company is waited for, the loop still turns so often: the front must see that it lives.
 MAX_REST_S = 1.0
@@ -52,6 +55,7 @@ class CoreParts:
     lane: Lane
     bounds: Bounds
     clock: Callable[[], float]
+    shared_overlap: float = 1.0
 
 
 class CoreLoop:
@@ -63,6 +67,8 @@ class CoreLoop:
         self._scheduler = parts.scheduler
         self._lane = parts.lane
         self._clock = parts.clock
+        prefixes = SharedPrefixes(parts.kv.block_tokens, parts.shared_overlap)
+        self._sharing = Sharing(prefixes, parts.kv.kept)
         self._block_bytes = parts.bounds.block_bytes
         self._books = Books(parts.kv, parts.scheduler, parts.bounds, parts.clock)
 
@@ -86,6 +92,8 @@ class CoreLoop:
         self._kv.age(started)
         for command in commands:
             self._apply(command, started)
+        for request in self._sharing.take_cold():
+            self._books.admit(request, started, self._sharing.salts(request))
         lane_step = self._lane.run_one(started, self._scheduler.lane_tokens)
         chunks = self._scheduler.schedule(started, lane_step.spent_tokens)
         for sequence in self._scheduler.take_hopeless():
@@ -116,7 +124,10 @@ class CoreLoop:
     def _apply(self, command: Command, now: float) -> None:
         match command:
             case Admit():
-                self._books.admit(command, now)
+                self._sharing.observe(command)
+                self._books.admit(command, now, self._sharing.salts(command))
+            case SharePrefixes():
+                self._sharing.declare(command.prefixes)
             case Cancel():
                 self._books.cancel(command)
             case Forget():
@@ -137,7 +148,9 @@ class CoreLoop:
         return not problems
 
     def stats(self) -> CoreStats:
-        return snapshot(self._books.counters, self._scheduler, self._kv, self._lane, self._block_bytes)
+        return snapshot(
+            self._books.counters, self._scheduler, self._kv, self._lane, self._sharing, self._block_bytes
+        )
 
     def close(self, timeout_s: float) -> None:
         """Keep on disk what would be lost with this process, as far as time allows."""

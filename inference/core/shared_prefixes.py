@@ -7,13 +7,15 @@ shares of prompts; no blocks and no sequences.
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Sequence
 
 from inference.core.messages import DeclaredPrefix, PrefixReport
+from inference.core.prefix import Salts, sha256
 
-# Stands where the salt of (tenant, user) stands in private blocks; those are 32 bytes of HMAC and never equal it.
-SHARED_SALT = b"shared prefix"
+# Goes before what stands in the place of an owner's salt; those are 32 bytes of HMAC and never equal it.
+SHARED_SALT = b"shared prefix "
 WINDOW_PROMPTS = 200
 # With one owner there is nobody to share with.
 MIN_OWNERS = 2
@@ -24,9 +26,8 @@ class _Prefix:
 
     def __init__(self, declared: DeclaredPrefix, block_tokens: int, threshold: float) -> None:
         self.declared = declared
-        self.num_shared = (
-            len(declared.token_ids) // block_tokens * block_tokens
-        )  # only whole blocks can be shared
+        self.salt = SHARED_SALT + sha256(array("I", declared.token_ids).tobytes())
+        self.num_blocks = len(declared.token_ids) // block_tokens  # only whole blocks can be shared
         self.is_shared = threshold == 0
         self._threshold = threshold
         self._recent: deque[bytes | None] = deque(maxlen=WINDOW_PROMPTS)
@@ -72,14 +73,17 @@ class SharedPrefixes:
         for prefix in self._prefixes:
             prefix.observe(salt, token_ids)
 
-    def num_shared(self, token_ids: Sequence[int]) -> int:
-        """How many leading tokens may be taken from, and given to, other users: whole blocks of one declared prefix."""
-        lengths = [p.num_shared for p in self._prefixes if p.is_shared and p.begins(token_ids)]
-        return max(lengths, default=0)
+    def salts(self, own: bytes, token_ids: Sequence[int]) -> Salts:
+        """Whose the blocks of a prompt are: the operator's as far as the longest shared prefix goes."""
+        fitting = [p for p in self._prefixes if p.is_shared and p.begins(token_ids)]
+        if not fitting:
+            return Salts(own)
+        longest = max(fitting, key=lambda prefix: prefix.num_blocks)
+        return Salts(own, longest.salt, longest.num_blocks)
 
-    def shared(self) -> list[list[int]]:
-        """The token ids, in whole blocks, of every prefix that is shared now."""
-        return [p.declared.token_ids[: p.num_shared] for p in self._prefixes if p.is_shared and p.num_shared]
+    def shared(self) -> dict[bytes, list[int]]:
+        """What is shared now: salt -> token ids."""
+        return {p.salt: p.declared.token_ids for p in self._prefixes if p.is_shared and p.num_blocks}
 
     def reports(self) -> list[PrefixReport]:
         return [

@@ -88,6 +88,7 @@ def make_fake_core(
     encode: Encode | None = None,
     verify: Encode | None = None,
     lane: LaneLimits = LANE,
+    shared_overlap: float = 1.0,
     **rules: object,
 ) -> FakeCore:
     runner = FakeRunner()
@@ -101,6 +102,7 @@ def make_fake_core(
         lane=Lane(lane, embed=encode, dim=2, verify=verify),
         bounds=Bounds(max_context=num_blocks * BLOCK_TOKENS, vocab_size=VOCABULARY, block_bytes=1000),
         clock=lambda: float(next(ticks)),
+        shared_overlap=shared_overlap,
     )
     return FakeCore(Driver(CoreLoop(parts)), runner, kv, scheduler)
 
