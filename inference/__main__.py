@@ -37,14 +37,17 @@ def main(argv: list[str] | None = None) -> int:
     try:
         folder = resolve(config.model, config.data_dir, say)
         embed_folder = resolve(config.embed_model, config.data_dir, say) if config.embed_model else None
+        verify_folder = resolve(config.verify_model, config.data_dir, say) if config.verify_model else None
         is_trial = config.model.startswith(TRIAL_PREFIX)
-        model = read_model_folder(folder, embed_folder, name=config.served_model_name, is_trial=is_trial)
+        model = read_model_folder(
+            folder, embed_folder, verify_folder, name=config.served_model_name, is_trial=is_trial
+        )
         shared_prefixes = read_shared_prefixes(config.shared_prefixes, model.prompts)
     except ModelError as error:
         return _fail(str(error), error.exit_code)
     except (FolderError, SharedPrefixesError) as error:
         return _fail(str(error), EXIT_CONFIG)
-    command = core_command(config, folder, embed_folder)
+    command = core_command(config, folder, embed_folder, verify_folder)
     connect = as_process(command, step_timeout_s=config.step_timeout_s, spawner=spawner)
 
     async def run() -> int:
@@ -53,11 +56,15 @@ def main(argv: list[str] | None = None) -> int:
     return asyncio.run(run())
 
 
-def core_command(config: EngineConfig, folder: Path, embed_folder: Path | None) -> CoreCommand:
+def core_command(
+    config: EngineConfig, folder: Path, embed_folder: Path | None, verify_folder: Path | None
+) -> CoreCommand:
     """The core reads the same settings from its environment; secrets stay with the front."""
     argv = [sys.executable, "-m", "inference.core", "--model-folder", str(folder)]
     if embed_folder is not None:
         argv += ["--embed-folder", str(embed_folder)]
+    if verify_folder is not None:
+        argv += ["--verify-folder", str(verify_folder)]
     fields = zip(EngineConfig.__dataclass_fields__, settings.describe(EngineConfig), strict=True)
     return CoreCommand(
         argv, {info.env: str(getattr(config, name)) for name, info in fields if not info.is_secret}

@@ -8,6 +8,7 @@
     │   ├── ModelLoading              model_loading             the core is starting
     │   └── NotSupported              not_supported             this back end cannot do it
     ├── GenerationUnknown         generation_unknown        no log under that id (ended long ago, or another front)
+    ├── EncoderFailed             encoder_failed            an encoder could not read a text: the engine's fault
     ├── EngineUnavailable         engine_unavailable        no connection, or the deadline passed
     └── Unauthenticated           unauthenticated           wrong or missing token
 Knows codes and texts; does not know transports (`front.server` and `client` translate to and from gRPC status).
@@ -58,6 +59,10 @@ class GenerationUnknown(EngineError):
     code = "generation_unknown"
 
 
+class EncoderFailed(EngineError):
+    code = "encoder_failed"
+
+
 class EngineUnavailable(EngineError):
     code = "engine_unavailable"
     retryable = True
@@ -71,6 +76,6 @@ BY_CODE: dict[str, type[EngineError]] = {
     cls.code: cls
     for cls in (
         InvalidRequest, ContextLengthExceeded, QueueFull, ModelLoading, NotSupported,
-        GenerationUnknown, EngineUnavailable, Unauthenticated,
+        GenerationUnknown, EncoderFailed, EngineUnavailable, Unauthenticated,
     )
 }  # fmt: skip

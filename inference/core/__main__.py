@@ -1,4 +1,4 @@
-"""The core process: `python -m inference.core --fd N --model-folder DIR [--embed-folder DIR]`.
+"""The core process: `python -m inference.core --fd N --model-folder DIR [--embed-folder DIR] [--verify-folder DIR]`.
 
 Started by the front, which owns the other end of the socket N. Knows the process: threads, spin settings, dying with
 the front, exit codes. Everything about models and steps lies in `startup` and `loop`. Nothing that
@@ -40,13 +40,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--fd", type=int, required=True, help="connected stream socket to the front")
     parser.add_argument("--model-folder", type=Path, required=True)
     parser.add_argument("--embed-folder", type=Path, default=None)
+    parser.add_argument("--verify-folder", type=Path, default=None)
     logging.basicConfig(level=logging.INFO, format="core: %(levelname)s %(message)s")
     try:
         settings.add_flags(parser, EngineConfig)
         options = vars(parser.parse_args(arguments))
-        fd, model_folder, embed_folder = (
-            options.pop(name) for name in ("fd", "model_folder", "embed_folder")
-        )
+        fd = options.pop("fd")
+        folders = [options.pop(name) for name in ("model_folder", "embed_folder", "verify_folder")]
         config = settings.read(EngineConfig, **options)
     except settings.SettingError as error:
         return _fail(str(error))
@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     os.environ.update(openmp_environment(config))
     # Ctrl-C goes to the whole terminal group; the front decides when the core ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return _serve(config, socket.socket(fileno=fd), model_folder, embed_folder)
+    return _serve(config, socket.socket(fileno=fd), *folders)
 
 
 def openmp_environment(config: EngineConfig) -> dict[str, str]:
@@ -74,7 +74,11 @@ def die_with_parent() -> None:
 
 
 def _serve(
-    config: EngineConfig, connection: socket.socket, model_folder: Path, embed_folder: Path | None
+    config: EngineConfig,
+    connection: socket.socket,
+    model_folder: Path,
+    embed_folder: Path | None,
+    verify_folder: Path | None,
 ) -> int:
     import torch
 
@@ -86,7 +90,13 @@ def _serve(
     torch.set_num_threads(config.threads or len(os.sched_getaffinity(0)))
     pipe = FrontPipe(connection)
     try:
-        core = start_core(config, model_folder, embed_folder, say=lambda text: pipe.send(LoadProgress(text)))
+        core = start_core(
+            config,
+            model_folder,
+            embed_folder,
+            say=lambda text: pipe.send(LoadProgress(text)),
+            verify_folder=verify_folder,
+        )
         pipe.send(core.ready)
         _run(core, pipe)
     except ModelError as error:

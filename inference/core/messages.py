@@ -213,6 +213,7 @@ class CoreReady(msgspec.Struct, frozen=True, tag="ready"):
     embed_max_tokens: int = 512
     supports_verify: bool = False
     verifier: str = ""  # tag
+    verify_max_tokens: int = 512
     kv_budget_bytes: int = 0
 
 

@@ -1,4 +1,4 @@
-"""From two model folders to a warm core.
+"""From model folders to a warm core.
 
 Knows how parts are sized and joined, and what is run once before the core calls itself ready. Does not know the
 process around it (`__main__`).
@@ -19,7 +19,7 @@ from inference.core.forward import Forward
 from inference.core.kv_cache import BlockActions, KvCache
 from inference.core.lane import Lane, LaneLimits
 from inference.core.loop import CoreLoop, CoreParts
-from inference.core.messages import Admit, Command, CoreReady, EmbedTexts, SamplingSpec
+from inference.core.messages import Admit, Command, CoreReady, EmbedTexts, SamplingSpec, VerifyPairs
 from inference.core.prefix import PrefixCache
 from inference.core.retention import Lifetimes
 from inference.core.runner import Runner
@@ -30,6 +30,7 @@ from inference.models.errors import ModelNotUsable
 from inference.models.kv_tensors import KvShape, KvTensors
 from inference.models.loader import LoadedModel, load_causal_lm
 from inference.models.precision import dtype_name
+from inference.models.verifier import Verifier, load_verifier
 
 MIN_CONTEXT = 64  # a pool that can't hold even this much serves nobody
 WARM_UP_PROMPT_TOKENS = 24
@@ -46,7 +47,13 @@ class Core:
     ready: CoreReady
 
 
-def start_core(config: EngineConfig, model_folder: Path, embed_folder: Path | None, say: Say) -> Core:
+def start_core(
+    config: EngineConfig,
+    model_folder: Path,
+    embed_folder: Path | None,
+    say: Say,
+    verify_folder: Path | None = None,
+) -> Core:
     """Load, join and warm everything. Raises ModelNotUsable with one line that people can act on."""
     attention.register()
     say(f"loading {model_folder.name}")
@@ -55,9 +62,13 @@ def start_core(config: EngineConfig, model_folder: Path, embed_folder: Path | No
     if embed_folder is not None:
         say(f"loading {embed_folder.name}")
         embedder = load_embedder(embed_folder, device=config.device)
-    core = assemble(config, model, embedder)
+    verifier = None
+    if verify_folder is not None:
+        say(f"loading {verify_folder.name}")
+        verifier = load_verifier(verify_folder, device=config.device)
+    core = assemble(config, model, embedder, verifier)
     say("warming up")
-    warm_up(core.loop, has_embedder=embedder is not None)
+    warm_up(core.loop, has_embedder=embedder is not None, has_verifier=verifier is not None)
     return core
 
 
@@ -65,6 +76,7 @@ def assemble(
     config: EngineConfig,
     model: LoadedModel,
     embedder: Embedder | None = None,
+    verifier: Verifier | None = None,
     *,
     num_blocks: int = 0,
     clock: Callable[[], float] = time.monotonic,
@@ -82,12 +94,16 @@ def assemble(
         )
     tensors = _kv_tensors(config, shape, num_blocks, torch.device(model.device))
     kv = _kv_cache(config, tensors, num_blocks, model.fingerprint)
-    encode = embedder.embed_ids if embedder else None
     parts = CoreParts(
         forward=Forward(Runner(model.model, tensors)),
         kv=kv,
         scheduler=Scheduler(kv, Limits.of(config)),
-        lane=Lane(LaneLimits.of(config), embed=encode, dim=embedder.dim if embedder else 0),
+        lane=Lane(
+            LaneLimits.of(config),
+            embed=embedder.embed_ids if embedder else None,
+            dim=embedder.dim if embedder else 0,
+            verify=verifier.score_ids if verifier else None,
+        ),
         bounds=Bounds(max_context, model.vocab_size, shape.bytes_per_block),
         clock=clock,
     )
@@ -104,6 +120,9 @@ def assemble(
         embedding_dim=embedder.dim if embedder else 0,
         embed_prefix=embedder.prefix if embedder else "",
         embed_max_tokens=embedder.max_tokens if embedder else 0,
+        supports_verify=verifier is not None,
+        verifier=verifier.tag if verifier else "",
+        verify_max_tokens=verifier.max_tokens if verifier else 0,
     )
     return Core(CoreLoop(parts), ready)
 
@@ -136,8 +155,8 @@ def _kv_cache(config: EngineConfig, tensors: KvTensors, num_blocks: int, fingerp
     )
 
 
-def warm_up(loop: CoreLoop, has_embedder: bool) -> None:
-    """One short answer and one vector through the whole path, so that a model that can't run fails here.
+def warm_up(loop: CoreLoop, has_embedder: bool, has_verifier: bool = False) -> None:
+    """One short answer, one vector and one score through the whole path, so that a model that can't run fails here.
 
     Leaves nothing behind: the blocks are forgotten and the counters start again.
     """
@@ -149,11 +168,14 @@ def warm_up(loop: CoreLoop, has_embedder: bool) -> None:
     commands: list[Command] = [request]
     if has_embedder:
         commands.append(EmbedTexts("warm-up", [vocabulary]))
+    if has_verifier:
+        commands.append(VerifyPairs("warm-up", [vocabulary]))
     packs = [loop.step(commands)]
     while loop.has_work:
         packs.append(loop.step())
     errors = [end.error for pack in packs for end in pack.finished if end.error]
     errors += [answer.error for pack in packs for answer in pack.embedded if answer.error]
+    errors += [answer.error for pack in packs for answer in pack.verified if answer.error]
     if errors:
         raise ModelNotUsable(f"the model does not run here: {errors[0]}")
     loop.reset()

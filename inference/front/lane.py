@@ -9,7 +9,7 @@ import asyncio
 from typing import Any, TypeVar
 
 from inference.core.messages import Embedded, EmbedTexts, StepPack, Verified, VerifyPairs
-from inference.errors import EngineError, EngineUnavailable, InvalidRequest, ModelLoading, QueueFull
+from inference.errors import EncoderFailed, EngineUnavailable, ModelLoading, QueueFull
 from inference.front.core_process import CoreLink
 
 # When full, further texts are refused: a text takes some milliseconds, so this is a wait of many seconds.
@@ -79,10 +79,6 @@ def _resolve(future: asyncio.Future[Answer] | None, answer: Answer) -> None:
     if future is None or future.done():
         return
     if answer.error:
-        future.set_exception(_error(answer.error))
+        future.set_exception(EncoderFailed(answer.error))  # the texts were checked before: no fault of theirs
     else:
         future.set_result(answer)
-
-
-def _error(text: str) -> EngineError:
-    return InvalidRequest(f"the lane refused the texts: {text}")

@@ -14,6 +14,8 @@ from inference.front.tokenizer import Tokenizer
 
 # (texts, prefix of every text, longest in tokens) -> ids with the encoder's own special tokens
 EmbedIds = Callable[[Sequence[str], str, int], list[list[int]]]
+# (pairs, longest in tokens) -> ids with the cross-encoder's own special tokens
+PairIds = Callable[[Sequence[tuple[str, str]], int], list[list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,4 +30,4 @@ class ServedModel:
     defaults: SamplingDefaults = field(default_factory=SamplingDefaults)
     is_trial: bool = False
     embed_ids: EmbedIds | None = None
-    pair_ids: Callable[[Sequence[tuple[str, str]]], list[list[int]]] | None = None
+    pair_ids: PairIds | None = None

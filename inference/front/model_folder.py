@@ -12,8 +12,9 @@ from typing import Any
 
 import jinja2
 
+from inference.front.encoder_tokenizer import read_embed_ids, read_pair_ids
 from inference.front.model import ServedModel
-from inference.front.model_tokenizer import ModelTokenizer, read_embed_ids
+from inference.front.model_tokenizer import ModelTokenizer
 from inference.front.prompts import PromptBuilder
 from inference.front.sampling import SamplingDefaults
 from inference.front.templates import ChatTemplate
@@ -24,13 +25,17 @@ class FolderError(Exception):
 
 
 def read_model_folder(
-    folder: Path, embed_folder: Path | None, *, name: str = "", is_trial: bool = False
+    folder: Path,
+    embed_folder: Path | None,
+    verify_folder: Path | None = None,
+    *,
+    name: str = "",
+    is_trial: bool = False,
 ) -> ServedModel:
     """Raises FolderError."""
-    settings = _read_json(folder / "tokenizer_config.json")
-    bos_token, eos_token = _token_text(settings.get("bos_token")), _token_text(settings.get("eos_token"))
-    tokenizer = ModelTokenizer(_required(folder / "tokenizer.json"), bos_token=bos_token, eos_token=eos_token)
-    source = _template_source(folder, settings)
+    tokenizer = read_tokenizer(folder)
+    bos_token, eos_token = tokenizer.bos_token, tokenizer.eos_token
+    source = _template_source(folder, _read_json(folder / "tokenizer_config.json"))
     try:
         template = ChatTemplate(source, bos_token=bos_token, eos_token=eos_token)
     except jinja2.TemplateError as error:
@@ -44,7 +49,15 @@ def read_model_folder(
         defaults=_defaults(_read_json(folder / "generation_config.json")),
         is_trial=is_trial,
         embed_ids=read_embed_ids(_required(embed_folder / "tokenizer.json")) if embed_folder else None,
+        pair_ids=read_pair_ids(_required(verify_folder / "tokenizer.json")) if verify_folder else None,
     )
+
+
+def read_tokenizer(folder: Path) -> ModelTokenizer:
+    """Raises FolderError."""
+    settings = _read_json(folder / "tokenizer_config.json")
+    bos_token, eos_token = _token_text(settings.get("bos_token")), _token_text(settings.get("eos_token"))
+    return ModelTokenizer(_required(folder / "tokenizer.json"), bos_token=bos_token, eos_token=eos_token)
 
 
 def _template_source(folder: Path, settings: dict[str, Any]) -> str:

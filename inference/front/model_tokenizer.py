@@ -10,7 +10,8 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ class ModelTokenizer:
     def __init__(self, file: Path, *, bos_token: str = "", eos_token: str = "") -> None:
         raw = file.read_bytes()
         fields = json.loads(raw)
-        added = [token for token in fields.get("added_tokens", []) if _is_control(token)]
+        added = [token for token in fields.get("added_tokens", []) if is_control(token)]
         self.fingerprint = hashlib.sha256(raw).hexdigest()[:16]
         self.bos_token, self.eos_token = bos_token, eos_token
         self.special_ids = frozenset(token["id"] for token in added if token["special"])
@@ -36,8 +37,8 @@ class ModelTokenizer:
         self._control_ids: dict[str, int] = {token["content"]: token["id"] for token in added}
         self._forbidden = frozenset(self._control_ids.values())
         self._full = FileTokenizer.from_str(json.dumps(fields | {"truncation": None, "padding": None}))
-        self._at_start = _text_only(fields)
-        self._inside = _text_only(_without_first_blank(fields))
+        self._at_start = text_only(fields)
+        self._inside = text_only(_without_first_blank(fields))
 
     def knows(self, token: int) -> bool:
         return self._full.id_to_token(token) is not None
@@ -48,7 +49,7 @@ class ModelTokenizer:
 
     def encode_plain(self, text: str, *, is_start: bool = False) -> list[int]:
         reader = self._at_start if is_start else self._inside
-        return self._safe_ids(text, reader.encode(text, add_special_tokens=False))
+        return safe_ids(text, reader, self._inside, self._forbidden)
 
     def decode(self, ids: Sequence[int]) -> str:
         return str(self._full.decode(list(ids), skip_special_tokens=False))
@@ -56,37 +57,23 @@ class ModelTokenizer:
     def token_bytes(self, token: int) -> bytes:
         return self.decode([token]).encode()
 
-    def _safe_ids(self, text: str, encoding: Any) -> list[int]:
-        """The ids, after cutting text that a vocabulary still takes for a control token (rare: names that are
-        ordinary entries of it). Cut in two, its halves are read apart."""
-        ids: list[int] = list(encoding.ids)
-        if self._forbidden.isdisjoint(ids):
-            return ids
-        number = next(index for index, token in enumerate(ids) if token in self._forbidden)
-        start, end = encoding.offsets[number]
-        cut = max(start + 1, (start + end) // 2)
-        if not 0 < cut < len(text):
-            return [token for token in ids if token not in self._forbidden]
-        return self.encode_plain(text[:cut]) + self.encode_plain(text[cut:])
+
+def safe_ids(text: str, reader: FileTokenizer, inside: FileTokenizer, forbidden: frozenset[int]) -> list[int]:
+    """The ids, after cutting text that a vocabulary still takes for a control token (rare: names that are
+    ordinary entries of it). Cut in two, its halves are read apart, by `inside`."""
+    encoding = reader.encode(text, add_special_tokens=False)
+    ids: list[int] = list(encoding.ids)
+    if forbidden.isdisjoint(ids):
+        return ids
+    places = [place for token, place in zip(ids, encoding.offsets, strict=True) if token in forbidden]
+    cuts = sorted({max(start + 1, (start + end) // 2) for start, end in places} - {len(text)})
+    if not cuts:
+        return [token for token in ids if token not in forbidden]
+    parts = [text[start:end] for start, end in pairwise([0, *cuts, len(text)])]
+    return [token for part in parts for token in safe_ids(part, inside, inside, forbidden)]
 
 
-def read_embed_ids(file: Path) -> Callable[[Sequence[str], str, int], list[list[int]]]:
-    """How texts become ids for a sentence encoder: with its own special tokens, cut at the longest it takes.
-
-    A text that names a control token is still only text.
-    """
-    tokenizer = FileTokenizer.from_file(str(file))
-    tokenizer.no_padding()
-    tokenizer.encode_special_tokens = True
-
-    def embed_ids(texts: Sequence[str], prefix: str, max_tokens: int) -> list[list[int]]:
-        tokenizer.enable_truncation(max_tokens)
-        return [encoding.ids for encoding in tokenizer.encode_batch([prefix + text for text in texts])]
-
-    return embed_ids
-
-
-def _is_control(token: dict[str, Any]) -> bool:
+def is_control(token: dict[str, Any]) -> bool:
     return bool(token["special"] or token["content"].strip())
 
 
@@ -102,14 +89,14 @@ def _pattern_of(added: list[dict[str, Any]]) -> re.Pattern[str]:
     return re.compile("|".join(patterns)) if patterns else NOTHING
 
 
-def _text_only(fields: dict[str, Any]) -> FileTokenizer:
+def text_only(fields: dict[str, Any]) -> FileTokenizer:
     """The same tokenizer, blind to control tokens, and without ids that it would add by itself."""
     vocabulary = fields["model"]["vocab"]
     known = set(vocabulary if isinstance(vocabulary, dict) else (piece for piece, _ in vocabulary))
     kept = [
-        _unreachable(token) if _is_control(token) else token
+        _unreachable(token) if is_control(token) else token
         for token in fields.get("added_tokens", [])
-        if not (_is_control(token) and token["content"] in known)
+        if not (is_control(token) and token["content"] in known)
     ]
     off = {"added_tokens": kept, "post_processor": None, "truncation": None, "padding": None}
     return FileTokenizer.from_str(json.dumps(fields | off))

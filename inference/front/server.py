@@ -120,7 +120,9 @@ class EngineService(EngineServicer):
         core, pair_ids = self._engine.loaded(), self._engine.model.pair_ids
         if pair_ids is None or not core.supports_verify:
             raise NotSupported("this engine has no verifier")
-        answer = await self._engine.lane.verify(await asyncio.to_thread(pair_ids, pairs))
+        answer = await self._engine.lane.verify(
+            await asyncio.to_thread(pair_ids, pairs, core.verify_max_tokens)
+        )
         return pb.VerifyReply(scores=answer.scores)
 
 

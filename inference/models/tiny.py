@@ -93,17 +93,26 @@ def write_tiny_embedder(folder: Path | str, seed: int = 0, **shape: Any) -> Path
         single=f"{IM_START} $A {IM_END}",
         special_tokens=[(token, tokenizer.token_to_id(token)) for token in (IM_START, IM_END)],
     )
-    fields = {
-        "vocab_size": tokenizer.get_vocab_size(),
-        "hidden_size": 32,
-        "intermediate_size": 64,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "max_position_embeddings": 512,
-        "pad_token_id": tokenizer.token_to_id(END_OF_TEXT),
-    }
-    folder = _write_model(folder, AutoConfig.for_model("bert", **(fields | shape)), AutoModel, seed)
+    config = AutoConfig.for_model("bert", **(_bert_shape(tokenizer) | shape))
+    folder = _write_model(folder, config, AutoModel, seed)
     _write_tokenizer(folder, tokenizer, chat_template=None, max_length=512)
+    return folder
+
+
+def write_tiny_verifier(folder: Path | str, seed: int = 0, **shape: Any) -> Path:
+    """A folder with a random BERT cross-encoder and its tokenizer, which frames pairs; `num_labels` is 1 or 2."""
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    tokenizer = byte_level_tokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{IM_START} $A {IM_END}",
+        pair=f"{IM_START}:0 $A:0 {IM_END}:0 $B:1 {IM_END}:1",
+        special_tokens=[(token, tokenizer.token_to_id(token)) for token in (IM_START, IM_END)],
+    )
+    fields = _bert_shape(tokenizer) | {"num_labels": 1} | shape
+    config = AutoConfig.for_model("bert", **fields)
+    folder = _write_model(folder, config, AutoModelForSequenceClassification, seed)
+    _write_tokenizer(folder, tokenizer, chat_template=None, max_length=config.max_position_embeddings)
     return folder
 
 
@@ -126,6 +135,18 @@ def byte_level_tokenizer() -> Tokenizer:
         [AddedToken(token, special=True, normalized=False) for token in (END_OF_TEXT, IM_START, IM_END)]
     )
     return tokenizer
+
+
+def _bert_shape(tokenizer: Tokenizer) -> dict[str, Any]:
+    return {
+        "vocab_size": tokenizer.get_vocab_size(),
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "max_position_embeddings": 512,
+        "pad_token_id": tokenizer.token_to_id(END_OF_TEXT),
+    }
 
 
 def _special_tokens() -> dict[str, str]:

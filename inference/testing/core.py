@@ -297,6 +297,7 @@ def _ready() -> CoreReady:
         embedder=TAG,
         embedding_dim=DIM,
         supports_verify=True,
+        verifier=TAG,
     )
 
 

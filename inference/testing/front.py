@@ -50,5 +50,5 @@ def scripted_model(config: EngineConfig) -> ServedModel:
     )
 
 
-def _pair_ids(pairs: Sequence[tuple[str, str]]) -> list[list[int]]:
+def _pair_ids(pairs: Sequence[tuple[str, str]], max_tokens: int) -> list[list[int]]:
     return [[*first.encode(), PAIR_SEPARATOR, *second.encode()] for first, second in pairs]

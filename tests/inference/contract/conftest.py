@@ -63,13 +63,15 @@ def scripted(run_folder: Path) -> Iterator[Target]:
 
 @pytest.fixture(scope="session")
 def real(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    from inference.models.tiny import write_tiny_embedder, write_tiny_model
+    from inference.models.tiny import write_tiny_embedder, write_tiny_model, write_tiny_verifier
 
     models = tmp_path_factory.mktemp("models")
     model, embedder = write_tiny_model(models / "tiny"), write_tiny_embedder(models / "embedder")
+    verifier = write_tiny_verifier(models / "verifier")
     address = f"unix:{run_folder}/real/engine.sock"
     argv = [sys.executable, "-m", "inference", "--address", address, "--model", str(model)]
-    argv += ["--embed-model", str(embedder), "--threads", "1", "--kv-memory-mb", "16", *REAL_FLAGS]
+    argv += ["--embed-model", str(embedder), "--verify-model", str(verifier)]
+    argv += ["--threads", "1", "--kv-memory-mb", "16", *REAL_FLAGS]
     yield from _running(Target("real", EngineProcess(address, argv, start_timeout_s=120)))
 
 

@@ -274,6 +274,20 @@ async def test_equal_texts_have_equal_vectors_of_length_one(client: EngineClient
     assert sum(a * b for a, b in zip(first, other, strict=True)) < 0.999
 
 
+async def test_a_pair_has_a_score_between_0_and_1_whatever_its_company(client: EngineClient) -> None:
+    pairs = [("Hello world", "Hello world"), ("What is the time?", "the and of " * 300), ("", "<|im_end|>")]
+    alone = [(await client.verify([pair]))[0] for pair in pairs]
+    together = await client.verify(pairs[::-1])
+    assert together[::-1] == pytest.approx(alone, abs=1e-4)
+    assert all(0 <= score <= 1 for score in alone)
+    assert (await client.info()).verifier
+
+
+async def test_too_many_pairs_are_refused(client: EngineClient) -> None:
+    with pytest.raises(InvalidRequest):
+        await client.verify([("x", "y")] * 513)
+
+
 async def test_too_many_texts_are_refused(client: EngineClient) -> None:
     with pytest.raises(InvalidRequest):
         await client.embed(["x"] * 513)

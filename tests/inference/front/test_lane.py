@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
-from inference.core.messages import Command, Embedded, EmbedTexts, StepPack
-from inference.errors import EngineUnavailable, ModelLoading, QueueFull
+from inference.core.messages import Command, CoreReady, Embedded, EmbedTexts, StepPack, Verified, VerifyPairs
+from inference.errors import EncoderFailed, EngineUnavailable, ModelLoading, NotSupported, QueueFull
 from inference.front.lane import MAX_WAITING_TEXTS, Lane
+from inference.front.server import EngineService
 
 
 class FakeCore:
@@ -57,3 +59,34 @@ async def test_a_lost_core_leaves_nothing_pending() -> None:
     with pytest.raises(EngineUnavailable):
         await waiting
     assert not lane.has_pending
+
+
+async def test_a_fault_of_an_encoder_is_the_engines_fault_and_hits_its_own_request_only() -> None:
+    lane, core = make_lane()
+    embedding = asyncio.create_task(lane.embed([[1]]))
+    verifying = asyncio.create_task(lane.verify([[1]]))
+    healthy = asyncio.create_task(lane.embed([[2]]))
+    await asyncio.sleep(0)
+    texts, pairs, others = core.sent
+    assert isinstance(texts, EmbedTexts) and isinstance(pairs, VerifyPairs) and isinstance(others, EmbedTexts)
+    lane.on_step(
+        StepPack(
+            embedded=[Embedded(texts.id, 1, b"", "broke"), Embedded(others.id, 1, b"1234")],
+            verified=[Verified(pairs.id, [], "broke")],
+        )
+    )
+    for failing in (embedding, verifying):
+        with pytest.raises(EncoderFailed, match="broke"):
+            await failing
+    assert (await healthy).vectors == b"1234"
+    assert not lane.has_pending
+
+
+@pytest.mark.parametrize("supports_verify", [False, True])
+async def test_without_a_verifier_pairs_are_not_supported(supports_verify: bool) -> None:
+    """Neither where the core has none nor where the front has no tokenizer for it."""
+    ready = CoreReady("r", 100, "fp32", "cpu", 1, 1, 1, supports_verify=supports_verify)
+    pair_ids = None if supports_verify else (lambda pairs, max_tokens: [[1]])
+    engine = SimpleNamespace(loaded=lambda: ready, model=SimpleNamespace(pair_ids=pair_ids))
+    with pytest.raises(NotSupported):
+        await EngineService(engine)._verify([("a", "b")])  # type: ignore[arg-type]
