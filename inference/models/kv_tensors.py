@@ -94,6 +94,15 @@ class KvTensors:
     def wipe_block(self, block: int) -> None:
         self.block(block).zero_()
 
+    def read_block(self, block: int) -> bytes:
+        """A copy of one block's numbers, in the order of `block`."""
+        return self.block(block).contiguous().view(torch.uint8).cpu().numpy().tobytes()
+
+    def write_block(self, block: int, payload: memoryview) -> None:
+        """Make a block what `read_block` gave. The payload may lie at any address; torch wants a round one."""
+        numbers = torch.frombuffer(bytearray(payload), dtype=self.shape.dtype)
+        self.block(block).copy_(numbers.view(2 * self.shape.num_layers, -1))
+
     def give_back(self, blocks: range) -> None:
         """Return the memory of one whole slab; it reads as zeros until it is written again."""
         assert self.is_elastic, "this memory was taken for good"

@@ -73,3 +73,18 @@ def test_a_given_back_slab_costs_no_memory_and_its_neighbours_keep_every_number(
         assert (tensors.block(block) == block + 1).all()
     tensors.block(slab_blocks).fill_(7)
     assert (tensors.block(slab_blocks) == 7).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("slab_blocks", [0, 3])
+def test_a_block_that_went_out_as_bytes_comes_back_bit_by_bit(dtype: torch.dtype, slab_blocks: int) -> None:
+    shape = KvShape(num_layers=3, kv_heads=2, head_dim=8, block_tokens=4, dtype=dtype)
+    tensors = KvTensors(shape, 7, torch.device("cpu"), slab_blocks=slab_blocks)
+    bits = torch.randint(0, 256, (shape.bytes_per_block,), dtype=torch.uint8)  # NaN and infinities among them
+    tensors.block(4).view(torch.uint8).copy_(bits.view(6, -1))
+    payload = tensors.read_block(4)
+    assert len(payload) == shape.bytes_per_block
+    tensors.write_block(1, memoryview(b"odd" + payload)[3:])
+    assert torch.equal(tensors.block(1).view(torch.uint8), tensors.block(4).view(torch.uint8))
+    assert tensors.read_block(1) == payload
+    assert not torch.stack([tensors.block(block).view(torch.uint8) for block in (0, 2, 3, 5, 6)]).any()
