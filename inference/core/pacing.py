@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Even when decoding and the lane use up the step, prefill goes on by this much: nobody starves.
-MIN_PREFILL_TOKENS = 16
 # A slow device may miss the target with decoding alone. Prefill then still gets time: a third of what the rest of the
 # step takes, so a quarter of the device, and streams slow down by a third at most.
 PREFILL_SHARE = 1 / 3
+# Whatever was measured, prefill goes on by this much: nobody starves, and a price that was learned wrongly is seen to
+# be wrong. Fewer tokens would drown in the noise of a step.
+MIN_PREFILL_TOKENS = 8
 # Remembered steps, of those with prefill and those without apart: a long answer must not push out what is known
 # about prompts. An older step counts less, as contexts grow and neighbours come and go.
 WINDOW = 32

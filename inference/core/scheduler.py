@@ -131,13 +131,17 @@ class Scheduler:
         self._order_queue(now)
         chunks = self._decode(now)
         budget = self._prefill_budget(chunks, lane_tokens)
-        num_decoding = len(chunks)
         for sequence in sorted(self.running, key=self._classes.of):  # stable: by start within a class
             if sequence.state is State.PREFILL and budget > 0 and self._may_run(sequence):
-                chunks.append(self._chunk(sequence, budget))
+                chunks.append(_chunk(sequence, budget))
                 budget -= chunks[-1].num_tokens
         chunks += self._admit(budget, now)
-        prefilled = sum(chunk.num_tokens for chunk in chunks[num_decoding:])
+        # Who is started may have taken the seat of somebody who had a chunk.
+        chunks = [chunk for chunk in chunks if chunk.sequence.state is not State.WAITING]
+        for chunk in chunks:
+            self._shares.charge(chunk.sequence, chunk.num_tokens)
+        num_decoding = sum(1 for chunk in chunks if chunk.sequence.state is State.DECODE)
+        prefilled = sum(chunk.num_tokens for chunk in chunks) - num_decoding
         self._step = StepCost(0.0, prefilled, num_decoding, lane_tokens)
         return chunks
 
@@ -158,7 +162,7 @@ class Scheduler:
         for sequence in sorted(self.running, key=self._classes.place):
             # An earlier one in this loop may have preempted it.
             if sequence.state is State.DECODE and self._may_run(sequence) and self._make_room(sequence, now):
-                chunks.append(self._chunk(sequence, 1))
+                chunks.append(Chunk(sequence, 1))
         return chunks
 
     def _make_room(self, sequence: Sequence, now: float) -> bool:
@@ -179,11 +183,6 @@ class Scheduler:
         if self.waiting or len(decoding) < len(self.running):
             self.step_target_tokens = self.pacer.budget(len(decoding), lane_tokens)
         return min(room, self.step_target_tokens)
-
-    def _chunk(self, sequence: Sequence, budget: int) -> Chunk:
-        chunk = Chunk(sequence, min(sequence.num_uncomputed, budget))
-        self._shares.charge(sequence, chunk.num_tokens)
-        return chunk
 
     # --- who starts
 
@@ -220,7 +219,7 @@ class Scheduler:
                 continue
             if not self._start(sequence, now):
                 break
-            chunks.append(self._chunk(sequence, budget))
+            chunks.append(_chunk(sequence, budget))
             budget -= chunks[-1].num_tokens
         return chunks
 
@@ -293,3 +292,7 @@ class Scheduler:
     def _enqueue(self, sequence: Sequence) -> None:
         self.waiting.append(sequence)
         self._is_unordered = True
+
+
+def _chunk(sequence: Sequence, budget: int) -> Chunk:
+    return Chunk(sequence, min(sequence.num_uncomputed, budget))
