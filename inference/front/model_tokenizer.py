@@ -17,6 +17,8 @@ from typing import Any
 
 from tokenizers import Tokenizer as FileTokenizer
 
+from inference.front.token_bytes import piece_reader
+
 NOTHING = re.compile(r"(?!)")
 
 
@@ -36,6 +38,10 @@ class ModelTokenizer:
         self.control_pattern = _pattern_of(added)
         self._control_ids: dict[str, int] = {token["content"]: token["id"] for token in added}
         self._forbidden = frozenset(self._control_ids.values())
+        self._added: dict[int, str] = {
+            token["id"]: token["content"] for token in fields.get("added_tokens", [])
+        }
+        self._read_piece = piece_reader(fields)
         self._full = FileTokenizer.from_str(json.dumps(fields | {"truncation": None, "padding": None}))
         self._at_start = text_only(fields)
         self._inside = text_only(_without_first_blank(fields))
@@ -55,7 +61,10 @@ class ModelTokenizer:
         return str(self._full.decode(list(ids), skip_special_tokens=False))
 
     def token_bytes(self, token: int) -> bytes:
-        return self.decode([token]).encode()
+        if token in self._added:
+            return self._added[token].encode()
+        piece = self._full.id_to_token(token)
+        return self._read_piece(piece) if piece is not None else b""
 
 
 def safe_ids(text: str, reader: FileTokenizer, inside: FileTokenizer, forbidden: frozenset[int]) -> list[int]:
