@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Coroutine, Generator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,7 +22,6 @@ from inference import settings
 from inference.config import EngineConfig
 from inference.core.startup import start_core
 from inference.errors import EngineUnavailable, InvalidRequest, NotSupported
-from inference.front.core_process import Listener
 from inference.front.engine import Engine
 from inference.front.model_folder import read_model_folder
 from inference.models.resolve import Say, resolve
@@ -41,6 +41,7 @@ NO_LIMITS: dict[str, Any] = {
     "deadline_s": FOREVER_S,
     "probe_interval_s": FOREVER_S,
 }
+FIRST_TOKEN_S = 60.0
 MAX_LANE_TEXTS = 1024  # in one go; the lane makes its own micro-batches of them
 
 
@@ -62,14 +63,15 @@ class LLM:
         served = read_model_folder(folder, embed_folder, name=config.served_model_name)
         core = start_core(config, folder, embed_folder, say)
 
-        def connect(listener: Listener) -> LocalCore:
-            return LocalCore(core, listener)
-
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="inference", daemon=True)
-        self._engine = Engine(config, served, connect)
+        self._engine = Engine(config, served, partial(LocalCore, core))
         self._thread.start()
-        self._run(self._start())
+        try:
+            self._run(self._start())
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> LLM:
         return self
@@ -134,6 +136,10 @@ class LLM:
 
     async def _start(self) -> None:
         self._engine.start()
+        async with asyncio.timeout(
+            FIRST_TOKEN_S
+        ):  # of the probe: from now on the engine says that it is ready
+            await self._engine.readiness.first_token.wait()
 
     def _collect(self, batch: Batch, number: int) -> Generator[Answer, None, None]:
         try:

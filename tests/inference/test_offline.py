@@ -30,6 +30,7 @@ from inference.errors import (
 from inference.models.errors import ModelNotUsable
 from inference.models.resolve import resolve
 from inference.models.tiny import write_tiny_embedder, write_tiny_model
+from inference.offline.asking import as_requests
 from inference.settings import SettingError
 from inference.types import FinishReason, Sampling, Segment
 
@@ -91,6 +92,19 @@ def test_answers_come_in_the_order_of_the_prompts_and_are_those_of_each_alone(ll
     ]
     assert all(answer.usage.generated_tokens == len(answer.token_ids) for answer in answers)
     assert all(answer.timings.ttft_s > 0 for answer in answers)
+
+
+def test_a_new_model_is_ready_and_idle(make_llm: MakeLLM) -> None:
+    with make_llm() as llm:
+        stats = llm.stats()
+        assert stats.is_ready
+        assert (stats.running, stats.waiting, stats.blocks_used) == (0, 0, 0)
+
+
+def test_requests_are_bulk_work_of_nobody_in_particular() -> None:
+    (request,) = as_requests(["Hello"], None, "", {})
+    assert request.is_offline
+    assert request.owner.conversation == ""
 
 
 def test_text_alone_is_one_prompt_and_no_prompts_are_no_answers(llm: LLM) -> None:
