@@ -53,6 +53,7 @@ def test_what_does_not_depend_on_time_holds_with_any_model(measure: Callable[[st
     reads_only_new = measure("multi-turn").rows[1]
     memory = [row for row in measure("memory").rows if row.claim.startswith("KV of one token")]
     assert len(memory) == 3
+    assert measure("shared-prompt").rows[1].holds is not None, "nothing was shared between users"
     assert all(row.holds for row in [reads_only_new, *memory])
 
 

@@ -153,7 +153,8 @@ class Player:
         for end in pack.finished:
             if end.error:
                 raise RuntimeError(f"a measured request failed: {end.error}")
-            self.tracks[end.id].end = end
+            if end.id in self.tracks:  # a core also ends what nobody asked for: prefills of shared prompts
+                self.tracks[end.id].end = end
 
 
 def tokens_per_s(tracks: Sequence[Track]) -> float:
