@@ -19,6 +19,7 @@ from inference.front.model_folder import FolderError, read_model_folder
 from inference.front.serve import serve
 from inference.front.shared_prefixes import SharedPrefixesError, read_shared_prefixes
 from inference.front.spawner import Spawner
+from inference.gateway.address import parse_address
 from inference.models.errors import ModelError
 from inference.models.resolve import resolve
 
@@ -31,6 +32,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         settings.add_flags(parser, EngineConfig)
         config = settings.read(EngineConfig, **vars(parser.parse_args(argv)))
+        if config.upstream:
+            parse_address(config.upstream)
     except settings.SettingError as error:
         return _fail(str(error), EXIT_CONFIG)
     spawner = Spawner(config.front_nice)
@@ -38,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
         folder = resolve(config.model, config.data_dir, say)
         embed_folder = resolve(config.embed_model, config.data_dir, say) if config.embed_model else None
         verify_folder = resolve(config.verify_model, config.data_dir, say) if config.verify_model else None
-        is_trial = config.model.startswith(TRIAL_PREFIX)
+        is_trial = config.model.startswith(TRIAL_PREFIX) and not config.upstream
         model = read_model_folder(
             folder, embed_folder, verify_folder, name=config.served_model_name, is_trial=is_trial
         )
@@ -59,16 +62,14 @@ def main(argv: list[str] | None = None) -> int:
 def core_command(
     config: EngineConfig, folder: Path, embed_folder: Path | None, verify_folder: Path | None
 ) -> CoreCommand:
-    """The core reads the same settings from its environment; secrets stay with the front."""
-    argv = [sys.executable, "-m", "inference.core", "--model-folder", str(folder)]
+    """The core reads the same settings from its environment; the secrets of the door stay with the front."""
+    module = "inference.gateway.core" if config.upstream else "inference.core"
+    argv = [sys.executable, "-m", module, "--model-folder", str(folder)]
     if embed_folder is not None:
         argv += ["--embed-folder", str(embed_folder)]
     if verify_folder is not None:
         argv += ["--verify-folder", str(verify_folder)]
-    fields = zip(EngineConfig.__dataclass_fields__, settings.describe(EngineConfig), strict=True)
-    return CoreCommand(
-        argv, {info.env: str(getattr(config, name)) for name, info in fields if not info.is_secret}
-    )
+    return CoreCommand(argv, settings.to_environ(config, "upstream_key"))
 
 
 def say(line: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from inference import settings
 from inference.config import EngineConfig
 from inference.front.core_process import Connect, CoreCommand, as_process
 from inference.front.engine import Engine
@@ -32,9 +33,18 @@ async def serve_scripted(config: EngineConfig) -> int:
 
 
 def scripted_core(config: EngineConfig) -> Connect:
-    argv = [sys.executable, "-m", "inference.testing.core", "--max-batch", str(config.max_batch)]
     spawner = Spawner(config.front_nice)
-    return as_process(CoreCommand(argv, {}), step_timeout_s=config.step_timeout_s, spawner=spawner)
+    return as_process(core_command(config), step_timeout_s=config.step_timeout_s, spawner=spawner)
+
+
+def core_command(config: EngineConfig) -> CoreCommand:
+    """With an upstream the scripts are played there: see `inference.testing.upstream`."""
+    if config.upstream:
+        argv = [sys.executable, "-m", "inference.testing.gateway"]
+        return CoreCommand(argv, settings.to_environ(config, "upstream_key"))
+    return CoreCommand(
+        [sys.executable, "-m", "inference.testing.core", "--max-batch", str(config.max_batch)], {}
+    )
 
 
 def scripted_model(config: EngineConfig) -> ServedModel:

@@ -1,4 +1,5 @@
-"""The engines that every contract test runs against: the scripted one, and the real one with a tiny random model."""
+"""The engines that every contract test runs against: the scripted one, the real one with a tiny random model, and
+the gateway in front of a fake upstream. What differs by nature is said here once, as facts of the target."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from inference.client import EngineClient
-from inference.testing import EngineProcess, script_text, scripted_process
-from inference.types import GenerateRequest, Owner, Sampling, Segment
+from inference.testing import EngineProcess, UpstreamProcess, script_text, scripted_process
+from inference.types import EngineStats, GenerateRequest, Owner, Sampling, Segment
 
 # Two places in the batch and three in the queue, so that tests can fill both.
 FLAGS = ("--max-batch", "2", "--max-queue", "3", "--probe-interval-s", "0.5", "--probe-timeout-s", "2")
@@ -26,18 +27,16 @@ OWNER = Owner("tenant", "user")
 
 @dataclass(slots=True)
 class Target:
-    """One implementation under test."""
+    """One implementation under test. `keeps_kv`: it holds a conversation's KV itself, so it can drop it."""
 
     kind: str
     engine: EngineProcess
+    plays_scripts: bool = True
+    keeps_kv: bool = True
 
     def request(self, num_tokens: int, *, delay_ms: float = 5, **sampling: object) -> GenerateRequest:
         """A request whose answer has exactly `num_tokens` tokens."""
-        text = (
-            script_text(tokens=num_tokens, delay_ms=delay_ms)
-            if self.kind == "scripted"
-            else "Tell me a story"
-        )
+        text = script_text(tokens=num_tokens, delay_ms=delay_ms) if self.plays_scripts else "Tell me a story"
         chosen = replace(Sampling(temperature=0.0, max_tokens=num_tokens), **sampling)  # type: ignore[arg-type]
         return ask(text, chosen)
 
@@ -72,10 +71,22 @@ def real(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     argv = [sys.executable, "-m", "inference", "--address", address, "--model", str(model)]
     argv += ["--embed-model", str(embedder), "--verify-model", str(verifier)]
     argv += ["--threads", "1", "--kv-memory-mb", "16", *REAL_FLAGS]
-    yield from _running(Target("real", EngineProcess(address, argv, start_timeout_s=120)))
+    yield from _running(
+        Target("real", EngineProcess(address, argv, start_timeout_s=120), plays_scripts=False)
+    )
 
 
-@pytest.fixture(params=["scripted", "real"])
+@pytest.fixture(scope="session")
+def gateway(run_folder: Path) -> Iterator[Target]:
+    """The front and the gateway core, as in production; the upstream plays the scripts."""
+    upstream = UpstreamProcess()
+    upstream.start()
+    engine = scripted_process(run_folder / "gateway", "--upstream", upstream.url, *FLAGS)
+    yield from _running(Target("gateway", engine, keeps_kv=False))
+    upstream.stop()
+
+
+@pytest.fixture(params=["scripted", "real", "gateway"])
 def target(request: pytest.FixtureRequest) -> Target:
     found: Target = request.getfixturevalue(request.param)
     return found
@@ -86,11 +97,17 @@ async def client(target: Target) -> AsyncIterator[EngineClient]:
     """Of an engine that is ready and idle."""
     await target.engine.wait_until(is_ready=True)
     client = target.engine.client()
+    await wait_until_idle(client)
+    yield client
+    await client.close()
+
+
+async def wait_until_idle(client: EngineClient) -> EngineStats:
+    """The first numbers that show nothing running: an upstream's are read a moment later than answers end."""
     async with asyncio.timeout(20):
         while (stats := await client.stats()).running or stats.waiting:
             await asyncio.sleep(0.01)
-    yield client
-    await client.close()
+    return stats
 
 
 def _running(target: Target) -> Iterator[Target]:

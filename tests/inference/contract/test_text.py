@@ -11,9 +11,11 @@ from tests.inference.contract.conftest import Target, ask
 from tests.inference.contract.test_contract import collect, ending, text_of
 
 
-@pytest.fixture
-def target(scripted: Target) -> Target:
-    return scripted
+@pytest.fixture(params=["scripted", "gateway"])
+def target(request: pytest.FixtureRequest) -> Target:
+    """Those that play scripts."""
+    found: Target = request.getfixturevalue(request.param)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -91,5 +93,5 @@ async def test_names_of_control_tokens_typed_by_a_user_are_only_text(client: Eng
 async def test_each_scripted_piece_is_one_delta_and_tokens_are_counted(client: EngineClient) -> None:
     events = await collect(client.generate(ask(script_text(tokens=40, delay_ms=2))))
     assert ending(events).usage.generated_tokens == 40
-    events = await collect(client.generate(ask(script_text(pieces=["a longer piece", "b"], delay_ms=2))))
+    events = await collect(client.generate(ask(script_text(pieces=["a longer piece", "b"], delay_ms=50))))
     assert [event.text for event in events if isinstance(event, Delta)] == ["a longer piece", "b"]

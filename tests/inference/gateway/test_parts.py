@@ -1,0 +1,223 @@
+"""The gateway's parts one by one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inference.core.messages import SamplingSpec, TokenOut
+from inference.front.tokenizer import Tokenizer
+from inference.gateway.address import parse_address
+from inference.gateway.completion import MAX_CONNECTS, Completions
+from inference.gateway.dialect import Dialect, describe
+from inference.gateway.errors import Broken, Busy, Refused, Unreachable, UpstreamError
+from inference.gateway.request import BACKGROUND_PRIORITY, OFFLINE_PRIORITY, body_of
+from inference.gateway.spelling import Speller
+from inference.gateway.wire import Chunk, error_text, read_chunk
+from inference.settings import SettingError
+from inference.testing.tokenizer import ByteTokenizer
+from tests.inference.gateway.driver import admit_of
+
+EVERYTHING = Dialect("m")
+SAMPLING = SamplingSpec(
+    temperature=0.5,
+    top_p=0.9,
+    top_k=40,
+    min_p=0.1,
+    repetition_penalty=1.2,
+    presence_penalty=0.3,
+    frequency_penalty=0.4,
+    seed=7,
+    logprobs=2,
+    min_tokens=3,
+    logit_bias=[(5, -100.0), (6, 1.5)],
+)
+
+
+def test_every_sampling_field_is_passed_on() -> None:
+    body = body_of(admit_of("a", sampling=SAMPLING, stop_ids=[2, 9]), EVERYTHING, ByteTokenizer)
+    expected = {
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "top_k": 40,
+        "min_p": 0.1,
+        "repetition_penalty": 1.2,
+        "presence_penalty": 0.3,
+        "frequency_penalty": 0.4,
+        "seed": 7,
+        "logprobs": 2,
+        "return_tokens_as_token_ids": True,
+        "min_tokens": 3,
+        "logit_bias": {"5": -100.0, "6": 1.5},
+        "stop_token_ids": [2, 9],
+        "max_tokens": 100,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "return_token_ids": True,
+        "model": "m",
+    }
+    assert {name: body[name] for name in expected} == expected
+    assert set(body) - set(expected) == {"prompt", "cache_salt", "add_special_tokens"}
+
+
+def test_every_field_of_the_core_s_sampling_has_a_place_in_the_request() -> None:
+    """A field that is new in the core must not be lost here without a word."""
+    assert set(SamplingSpec.__struct_fields__) == {
+        "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty",
+        "seed", "logprobs", "min_tokens", "logit_bias",
+    }  # fmt: skip
+
+
+def test_greedy_answers_carry_no_seed() -> None:
+    """vLLM samples seeded requests apart from the others, and a greedy one draws nothing."""
+    assert "seed" not in body_of(admit_of("a"), EVERYTHING, ByteTokenizer)
+
+
+def test_classes_keep_their_order_whatever_the_priority() -> None:
+    def priority(**fields: Any) -> int:
+        body = body_of(admit_of("a", **fields), EVERYTHING, ByteTokenizer)
+        return int(body.get("priority", 0))
+
+    assert priority() == 0
+    assert priority(priority=-5) == -5
+    assert priority(priority=2, is_offline=True) == OFFLINE_PRIORITY + 2
+    assert priority(priority=-5, is_background=True) == BACKGROUND_PRIORITY
+
+
+@given(st.lists(st.text(min_size=1), max_size=6))
+def test_ids_of_text_parts_spell_the_whole_text(parts: list[str]) -> None:
+    tokenizer = ByteTokenizer()
+    speller = Speller(tokenizer)
+    ids = [token for part in parts for token in speller.ids_of(part)]
+    assert tokenizer.decode(ids) == "".join(parts)
+
+
+class BlankStripper(ByteTokenizer):
+    """Like SentencePiece: a blank at the start of what is decoded is not shown."""
+
+    def decode(self, ids: Any) -> str:
+        return super().decode(ids).removeprefix(" ")
+
+
+def test_parts_that_begin_with_a_blank_keep_it() -> None:
+    speller = Speller(BlankStripper())
+    ids = [token for part in ("Hello", " world", " ", "x") for token in speller.ids_of(part)]
+    assert BlankStripper().decode(ids) == "Hello world x"
+
+
+def test_a_tokenizer_that_cannot_spell_a_text_says_so() -> None:
+    class Deaf(ByteTokenizer):
+        def encode_plain(self, text: str, *, is_start: bool = False) -> list[int]:
+            return [ord("?")] * len(text)
+
+    with pytest.raises(Broken, match="same model"):
+        Speller(Deaf()).ids_of("abc")
+
+
+def test_the_start_line_says_what_is_lost() -> None:
+    assert describe(EVERYTHING) == "m: token ids both ways, salts and priorities are taken"
+    poor = describe(
+        Dialect("m", takes_ids=False, gives_ids=False, takes_extensions=False, takes_priority=False)
+    )
+    for what in ("as text", "reuse of generated tokens", "no salt", "no priorities"):
+        assert what in poor
+
+
+@pytest.mark.parametrize(
+    ("url", "root", "shown"),
+    [
+        ("http://host:8000", "http://host:8000", "http://host:8000"),
+        ("http://host:8000/v1/", "http://host:8000", "http://host:8000"),
+        ("https://user:pass@host/llm/v1", "https://user:pass@host/llm", "https://host/llm"),
+        ("http://[::1]:8000", "http://[::1]:8000", "http://[::1]:8000"),
+    ],
+)
+def test_addresses_are_called_whole_and_shown_without_credentials(url: str, root: str, shown: str) -> None:
+    address = parse_address(url)
+    assert (address.root, address.shown) == (root, shown)
+    assert "pass" not in repr(address)
+
+
+@pytest.mark.parametrize("url", ["host:8000", "ftp://host", "http://", "http://host?x=1", "http://host:port"])
+def test_what_is_no_address_is_refused_at_start(url: str) -> None:
+    with pytest.raises(SettingError, match="ENGINE_UPSTREAM"):
+        parse_address(url)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"error": {"message": "too long", "type": "BadRequestError", "code": 400}}',
+        b'{"object": "error", "message": "too long", "code": 400}',
+        b'{"error": "too long", "error_type": "validation"}',
+        b'{"detail": "too long"}',
+        b"too   long\n",
+    ],
+)
+def test_errors_are_read_in_all_their_forms(body: bytes) -> None:
+    assert error_text(body) == "too long"
+
+
+class ScriptedCalls:
+    """Each call of `complete` gives or raises the next outcome."""
+
+    def __init__(self, *outcomes: list[Chunk] | UpstreamError) -> None:
+        self.outcomes = list(outcomes)
+        self.slept: list[float] = []
+
+    async def complete(self, body: Any, headers: Any) -> AsyncIterator[Chunk]:
+        outcome = self.outcomes.pop(0)
+        if isinstance(outcome, UpstreamError):
+            raise outcome
+        for chunk in outcome:
+            yield chunk
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+
+    def completions(self, load_tokenizer: type[Tokenizer] | Any = ByteTokenizer) -> Completions:
+        return Completions(self, EVERYTHING, load_tokenizer, "X-Session-ID", self.sleep)  # type: ignore[arg-type]
+
+
+GOOD = [read_chunk('{"choices": [{"text": "a", "token_ids": [97], "finish_reason": "stop"}]}')]
+
+
+async def run(calls: ScriptedCalls) -> list[int]:
+    outs: list[TokenOut] = []
+    await calls.completions().run(admit_of("a"), outs.extend)
+    return [out.token for out in outs]
+
+
+async def test_retries_wait_as_long_as_was_asked_else_longer_each_time() -> None:
+    calls = ScriptedCalls(Busy("full", 3.0), Busy("full", 600.0), Busy("full"), Unreachable("away"), GOOD)
+    assert await run(calls) == [97]
+    assert calls.slept == [3.0, 30.0, 2.0, 4.0]
+
+
+async def test_an_upstream_that_stays_away_is_told_after_a_few_tries() -> None:
+    calls = ScriptedCalls(*[Unreachable("away")] * MAX_CONNECTS)
+    with pytest.raises(Unreachable):
+        await run(calls)
+    assert len(calls.slept) == MAX_CONNECTS - 1
+
+
+async def test_a_refusal_is_tried_once_without_neutral_fields_and_not_again() -> None:
+    calls = ScriptedCalls(Refused("no"), Refused("no"), GOOD)
+    with pytest.raises(Refused):
+        await run(calls)
+    assert calls.slept == []
+
+
+def test_the_front_starts_without_the_gateway_s_libraries() -> None:
+    """The address is all that the front needs of this package."""
+    import subprocess
+    import sys
+
+    code = "import sys, inference.front.engine; sys.exit(any(name in sys.modules for name in ('httpx2', 'torch')))"
+    root = Path(__file__).parents[3]
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
