@@ -118,18 +118,23 @@ class BlockPool:
         """The blocks of slabs that hold nothing; their memory is the caller's to return."""
         return self._slabs.give_back_empty()
 
+    def imbalance(self) -> list[str]:
+        """Whether free + cached + used == total, by counts alone: cheap at any time. Empty when all is well."""
+        counts = (
+            f"free {self.num_free} + cached {self.num_cached} + used {self.num_used} != {self.num_blocks}"
+        )
+        total = self.num_free + self.num_cached + self.num_used
+        return [] if total == self.num_blocks else [counts]
+
     def problems(self) -> list[str]:
-        """Violations of free + cached + used == total, classes, slabs and reference counts; empty when all is well."""
-        found = [*self._slabs.problems(), *self._cached.problems()]
-        num_used = sum(1 for count in self._references if count)
-        if self.num_used != num_used or self.num_free + self.num_cached + num_used != self.num_blocks:
-            found.append(
-                f"free {self.num_free} + cached {self.num_cached} + used {num_used} != {self.num_blocks}"
-            )
-        if any(count < 0 for count in self._references):
-            found.append("negative reference count")
-        if any(self._references[block] for block in [*self._slabs.free_blocks(), *self._cached.blocks()]):
+        """Every violation of what is promised here, block by block; empty when all is well."""
+        found = [*self.imbalance(), *self._slabs.problems(), *self._cached.problems()]
+        free, cached = set(self._slabs.free_blocks()), set(self._cached.blocks())
+        used = {block for block, count in enumerate(self._references) if count}
+        if self.num_used != len(used) or any(count < 0 for count in self._references):
+            found.append("the count of used blocks is wrong, or a reference count is negative")
+        if used & (free | cached):
             found.append("a free or cached block is still referenced")
-        if not set(self._slabs.free_blocks()).isdisjoint(self._cached.blocks()):
+        if free & cached:
             found.append("a block is free and cached")
         return found

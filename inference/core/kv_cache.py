@@ -195,7 +195,12 @@ class KvCache:
         unfilled = sum(len(s.blocks) * self.block_tokens - s.num_computed for s in running)
         return unfilled / (self.pool.num_used * self.block_tokens) if self.pool.num_used else 0.0
 
+    def imbalance(self) -> list[str]:
+        """Whether free + cached + used == total; empty when it is."""
+        return self.pool.imbalance()
+
     def problems(self) -> list[str]:
+        """Every violation of what classes, slabs, heads and holders promise, block by block; empty when all is well."""
         return self.kept.problems()
 
     # --- details

@@ -139,7 +139,7 @@ class CoreLoop:
 
     def check_blocks(self) -> bool:
         """free + cached + used == total, and nothing is used when nothing runs. A leak is logged and counted."""
-        problems = self._kv.problems()
+        problems = self._kv.imbalance()
         if not self._scheduler.running and self._kv.pool.num_used:
             problems.append(f"{self._kv.pool.num_used} blocks are used but nothing runs")
         for problem in problems:

@@ -70,6 +70,7 @@ class Driver:
         stats = pack.stats
         assert stats.blocks_free + stats.blocks_cached + stats.blocks_used == stats.blocks_total
         assert self.loop.check_blocks()
+        assert self.loop._kv.problems() == []
         return pack
 
     def run(self, *commands: Command) -> None:

@@ -14,11 +14,14 @@ from inference.core.kv_cache import BlockActions, KvCache
 from inference.core.lane import Encode, Lane, LaneLimits
 from inference.core.loop import CoreLoop, CoreParts
 from inference.core.prefix import PrefixCache
+from inference.core.retention import Lifetimes
 from inference.core.scheduler import Chunk, Limits, Scheduler
 from tests.inference.core.driver import Driver
 
 VOCABULARY = 50
 BLOCK_TOKENS = 4
+SLAB_BLOCKS = 5
+LIFETIMES = Lifetimes(active_s=50.0, soft_ttl_s=500.0)
 LANE = LaneLimits(max_batch=4, max_tokens=1024)
 
 
@@ -50,6 +53,10 @@ class FakeRunner:
     def wipe(self, block: int) -> None:
         for offset in range(BLOCK_TOKENS):
             self.slots.pop((block, offset), None)
+
+    def give_back(self, blocks: range) -> None:
+        for block in blocks:
+            self.wipe(block)
 
     def read(self, block: int) -> bytes:
         return bytes(self.slots[block, offset] for offset in range(BLOCK_TOKENS))
@@ -88,11 +95,15 @@ def make_fake_core(
     encode: Encode | None = None,
     verify: Encode | None = None,
     lane: LaneLimits = LANE,
+    lifetimes: Lifetimes = LIFETIMES,
     shared_overlap: float = 1.0,
     **rules: object,
 ) -> FakeCore:
     runner = FakeRunner()
-    kv = KvCache(num_blocks, PrefixCache(b"fake", BLOCK_TOKENS), BlockActions(runner.copy, runner.wipe))
+    actions = BlockActions(runner.copy, runner.wipe, runner.give_back)
+    kv = KvCache(
+        num_blocks, PrefixCache(b"fake", BLOCK_TOKENS), actions, lifetimes=lifetimes, slab_blocks=SLAB_BLOCKS
+    )
     scheduler = Scheduler(kv, Limits(max_batch, step_tokens, **rules))  # type: ignore[arg-type]
     ticks = itertools.count()
     parts = CoreParts(

@@ -163,3 +163,19 @@ def test_memory_that_is_taken_at_once_stays() -> None:
     pool.release(pool.take(), None)
     assert pool.give_back_slabs() == []
     assert pool.num_committed == 8
+
+
+def test_a_pool_of_a_hundred_thousand_blocks_is_never_searched() -> None:
+    """Takes a second; one search of the pool per block, for a victim, a count or a class, would take hours."""
+    pool = make_pool(100_000, slab_blocks=1000)
+    taken = [pool.take() for _ in range(100_000)]
+    for number, block in enumerate(taken):
+        pool.age(number / 1000)
+        pool.release(block, (Hold.HEAD, Hold.CONTENT, Hold.SUPERSEDED)[number % 3])
+        pool.rehold(block, Hold.SUPERSEDED)
+    for number in range(100_000):
+        pool.age(100 + number / 1000)
+        pool.release(pool.take(), Hold.HEAD)
+        assert pool.imbalance() == []
+        assert sum(pool.cached_by_class().values()) == 100_000
+    assert pool.num_evicted == 100_000
