@@ -25,6 +25,9 @@ FADING = 0.95
 # tenfold says nothing about the next one.
 MIN_TOLERANCE = 0.1
 NUM_REWEIGHTINGS = 3
+# A fit takes about 0.3 ms, so it is made anew after so many steps. One that only decodes, the usual case, counts a
+# quarter.
+REFIT_AFTER = 4
 # How strongly a fit is held to the one before, in steps' worth of evidence. It decides only what the recent steps
 # leave open, as the price of a row when every step had the same number of them.
 INERTIA = 0.2
@@ -54,19 +57,19 @@ class Pacer:
         # Until something is measured a full step is taken to meet the target.
         prior = target_s / max_tokens if np.isfinite(target_s) else 0.0
         self._prices: np.ndarray = np.array([0.0, prior, 0.0, prior]) * UNITS
-        self._is_stale = False
+        self._num_news = 0.0
 
     def observe(self, cost: StepCost) -> None:
         if cost.seconds <= 0.0:
             return  # a clock that stood still tells nothing
         (self._with_prefill if cost.prefill_tokens else self._without).append(cost)
-        self._is_stale = True
-        if cost.prefill_tokens:
-            self._learn()  # not for every step of pure decoding: a fit takes as long as a fused small operation
+        self._num_news += 1.0 if cost.prefill_tokens or cost.lane_tokens else 0.25
+        if self._num_news >= min(REFIT_AFTER, (len(self._with_prefill) + len(self._without)) / 4):
+            self._prices = self._fit()
+            self._num_news = 0.0
 
     def budget(self, decode_rows: int, lane_tokens: int) -> int:
         """Prompt tokens that still fit into a step that decodes so many rows, within the floor and the full step."""
-        self._learn()
         base, per_token, per_row, per_lane_token = self._seconds()
         bare_s = base + per_row * decode_rows + per_lane_token * lane_tokens
         allowed_s = max(self._target_s - bare_s, PREFILL_SHARE * bare_s)
@@ -86,11 +89,6 @@ class Pacer:
         """Of a base step, per prompt token, per decoding row, per lane token."""
         prices: list[float] = (self._prices / UNITS).tolist()
         return prices
-
-    def _learn(self) -> None:
-        if self._is_stale:
-            self._prices = self._fit()
-            self._is_stale = False
 
     def _fit(self) -> np.ndarray:
         """Least squares over relative errors, so that a long step counts no more than a short one."""

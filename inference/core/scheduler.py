@@ -18,6 +18,7 @@ from inference.core.gathering import Gathering
 from inference.core.kv_cache import KvCache
 from inference.core.pacing import MIN_PREFILL_TOKENS, Pacer, StepCost
 from inference.core.policy import policy_of
+from inference.core.queue_order import in_order
 from inference.core.second_tier import SecondTier
 from inference.core.sequence import Sequence, State
 from inference.core.twins import is_being_computed
@@ -180,31 +181,19 @@ class Scheduler:
         if all(chunk.sequence.is_offline for chunk in decoding):
             self.step_target_tokens = self._limits.step_tokens
             return room
-        if self.waiting or len(decoding) < len(self.running):
-            self.step_target_tokens = self.pacer.budget(len(decoding), lane_tokens)
+        self.step_target_tokens = self.pacer.budget(len(decoding), lane_tokens)
         return min(room, self.step_target_tokens)
 
     # --- who starts
 
     def _order_queue(self, now: float) -> None:
-        """By class; who was preempted has had its turn and goes on first; then by shares and policy."""
+        """Who starts first, found anew when it matters."""
         reading = [sequence for sequence in self.running if sequence.state is State.PREFILL]
         self._classes.promote([*reading, *self.waiting], now)
         if not self._is_unordered and not self._can_start():
             return
-        groups: dict[tuple[int, bool], list[Sequence]] = {}
-        for sequence in self.waiting:
-            is_new = not sequence.prompt_done
-            groups.setdefault((self._classes.of(sequence), is_new), []).append(sequence)
-        self.waiting = []
-        for (_, is_new), group in sorted(groups.items(), key=lambda item: item[0]):
-            if not is_new:
-                self.waiting += sorted(group, key=self._classes.place)
-            elif self._limits.fair_shares:
-                self.waiting += self._shares.order(group, self._policy, now)
-            else:
-                self.waiting += self._policy.order(group, now)
-        self.waiting.sort(key=self._classes.is_promoted, reverse=True)
+        shares = self._shares if self._limits.fair_shares else None
+        self.waiting = in_order(self.waiting, self._classes, shares, self._policy, now)
         self._is_unordered = False
 
     def _admit(self, budget: int, now: float) -> list[Chunk]:
