@@ -136,14 +136,16 @@ def missing_form(prompts: PromptBuilder, segments: Sequence[Segment], answer: Se
     """
     kept = [*prompts.build(segments).ids, *answer.token_ids]
     try:
-        first, second = (
-            prompts.build([*segments, answer, Segment("user", question)]).ids for question in QUESTIONS
-        )
+        form = next_form(prompts, [*segments, answer])
     except InvalidRequest:
         return []  # a template that takes no further turn
-    form = first[: _num_common(first, second)]
-    num_held = _num_common(kept, form)
-    return form if num_held < min(len(kept), len(form)) else []
+    return form if _num_common(kept, form) < min(len(kept), len(form)) else []
+
+
+def next_form(prompts: PromptBuilder, history: Sequence[Segment]) -> list[int]:
+    """The ids that the prompts of all next questions have in common. Raises InvalidRequest."""
+    first, second = (prompts.build([*history, Segment("user", question)]).ids for question in QUESTIONS)
+    return first[: _num_common(first, second)]
 
 
 def _num_common(first: Sequence[int], second: Sequence[int]) -> int:

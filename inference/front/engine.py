@@ -26,7 +26,7 @@ from inference.errors import ModelLoading
 from inference.front import template_probe
 from inference.front.archive import Archive
 from inference.front.background import PROBE_PREFIX, Background
-from inference.front.canonical import Canonicaliser, CanonicalParts
+from inference.front.canonical import Canonicaliser, CanonicalParts, next_form
 from inference.front.core_process import Connect
 from inference.front.counters import Counters
 from inference.front.delivery import Delivery
@@ -146,11 +146,17 @@ class Engine:
         return True
 
     async def warm(self, segments: Sequence[Segment], owner: Owner) -> tuple[bool, int]:
-        """Prefills a history when there is nothing better to do: (accepted, prompt tokens)."""
+        """Prefills a history, as the next question will have it, when there is nothing better to do.
+
+        Gives (accepted, prompt tokens).
+        """
         salt, conversation = self._keys.salt(owner), self._keys.conversation(owner)
         if self.reason or self.archive.num_live or self._background.has_pending or not conversation:
             return False, 0
-        ids = (await self._intake.fit(segments, add_generation_prompt=False)).prompt.ids
+        fitted = await self._intake.fit(segments, add_generation_prompt=False)
+        ids = fitted.prompt.ids
+        if segments[-1].role == "assistant":
+            ids = await asyncio.to_thread(next_form, self.model.prompts, fitted.segments)
         if self.reason or len(ids) >= self._intake.limits().max_context:
             return False, len(ids)
         self._background.warm(ids, salt, conversation)

@@ -179,6 +179,19 @@ async def test_in_idle_time_the_history_is_read_as_the_next_turn_has_it(thinker:
         assert done.usage.prefilled_tokens <= await thinker.num_new(QUESTION)
 
 
+async def test_a_page_that_is_opened_warms_the_form_of_the_next_turn(thinker: Chat) -> None:
+    """As after a restart: nothing is kept for this user, and the history comes from the database."""
+    before = await thinker.client.stats()
+    await thinker.ask("Hello", thoughtful(5))
+    _assert_thought(thinker)
+    idle = await _until(partial(_has_canonicalised, before.canonicalised + 1), thinker.client)
+    elsewhere = replace(thinker, owner=replace(thinker.owner, user=str(uuid.uuid4())))
+    assert await elsewhere.client.warm(elsewhere.history, elsewhere.owner)
+    await _until(lambda stats: stats.prefilled_tokens > idle.prefilled_tokens, thinker.client)
+    done = await elsewhere.ask(QUESTION, thoughtful(6))
+    assert done.usage.prefilled_tokens <= await elsewhere.num_new(QUESTION)
+
+
 async def test_without_idle_time_what_both_forms_share_is_reused(thinker: Chat) -> None:
     other = replace(thinker, owner=Owner("tenant", "other", "busy"))
     busy = GenerateRequest(
