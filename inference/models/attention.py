@@ -101,6 +101,8 @@ def ragged_attention(
         )
     if attention_mask is not None or options.get("s_aux") is not None:
         raise AttentionNotUsable("attention masks and attention sinks are not supported")
+    if not getattr(module, "is_causal", True):
+        raise AttentionNotUsable("a model that looks at what comes later cannot go on from kept keys")
     layer = int(module.layer_idx)  # type: ignore[arg-type]  # a plain number on every attention module
     scale = options.get("scaling") or query.shape[-1] ** -0.5
     window, softcap = options.get("sliding_window"), options.get("softcap")

@@ -1,7 +1,7 @@
 """Tiny random models, written as ordinary model folders.
 
 Knows the smallest shapes that still exercise the engine: grouped KV heads, tied embeddings, attention biases,
-sliding windows, a byte-level tokenizer whose Chinese characters span several tokens, a ChatML template.
+sliding windows, capped scores, a byte-level tokenizer whose Chinese characters span several tokens, a ChatML template.
 Does not know the engine; nothing here is trained, so the text means nothing, but the same seed gives the
 same weights and therefore the same greedy answer.
 
@@ -56,6 +56,12 @@ _FAMILY_SHAPES: dict[str, dict[str, Any]] = {
     "llama": _LLAMA_SHAPE,
     "qwen2": _LLAMA_SHAPE,
     "mistral": _LLAMA_SHAPE | {"sliding_window": None, "head_dim": 16},
+    # Caps as low as these bend every score; at the real 50 and 30 a tiny model would never come near them. So narrow a
+    # model does not echo its last token, although its head is tied to embeddings that this family scales up.
+    "gemma2": _LLAMA_SHAPE
+    | {"hidden_size": 16, "head_dim": 32, "num_hidden_layers": 4, "sliding_window": 32}
+    | {"query_pre_attn_scalar": 16}
+    | {"attn_logit_softcapping": 2.0, "final_logit_softcapping": 5.0},
     "gemma3_text": _LLAMA_SHAPE
     | {"head_dim": 16, "num_hidden_layers": 3, "sliding_window": 32, "query_pre_attn_scalar": 16}
     # Untied: this family scales its embeddings up, and a tied random head would only echo the last token.

@@ -9,7 +9,7 @@ from tests.inference.core.driver import admit
 LENGTHS = [1, 5, 16, 17, 40, 100]
 
 
-@pytest.mark.parametrize("family", ["llama", "qwen2", "mistral", "gemma3_text"])
+@pytest.mark.parametrize("family", ["llama", "qwen2", "mistral", "gemma2", "gemma3_text"])
 def test_a_batch_answers_like_generate(make_driver, random_prompt, reference, family) -> None:
     driver = make_driver(family)
     requests = [admit(random_prompt(length), max_tokens=20) for length in LENGTHS]
@@ -32,7 +32,7 @@ def test_batched_equals_alone_in_any_order(make_driver, random_prompt, family) -
         assert [answers[tuple(prompt)] for prompt in prompts] == alone
 
 
-@pytest.mark.parametrize("family", ["llama", "gemma3_text"])
+@pytest.mark.parametrize("family", ["llama", "gemma2", "gemma3_text"])
 def test_chunked_prefill_equals_whole_prefill(make_driver, random_prompt, family) -> None:
     prompt = random_prompt(150)
     whole, chunked = make_driver(family), make_driver(family, step_tokens=16)

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+from inference.config import EngineConfig
 from inference.core.kv_cache import BlockActions, KvCache
 from inference.core.messages import EmbedTexts, SamplingSpec, VerifyPairs
 from inference.core.prefix import PrefixCache, Salts
 from inference.core.sequence import Sequence
+from inference.core.startup import assemble
 from inference.models.attention import AttentionNotUsable
-from tests.inference.core.driver import admit
+from tests.inference.core.driver import Driver, admit
 from tests.inference.core.fakes import BLOCK_TOKENS, expected, make_fake_core
 
 
@@ -152,10 +154,24 @@ def test_an_impossible_sampling_value_fails_alone(spec: SamplingSpec) -> None:
     assert core.driver.ids(good) == expected([3, 4], 5)
 
 
-@pytest.mark.parametrize("family", ["llama", "gemma3_text"])
+@pytest.mark.parametrize("family", ["llama", "gemma2", "gemma3_text"])
 def test_the_model_raises_when_it_is_called_without_our_metadata(load_tiny, family: str) -> None:
     with pytest.raises(AttentionNotUsable, match="metadata"):
         load_tiny(family).model(torch.tensor([[5, 6, 7]]))
+
+
+def test_a_model_that_looks_ahead_is_refused_by_the_attention(load_tiny) -> None:
+    """Such checkpoints exist (sentence encoders of a causal family): kept keys would be wrong for them."""
+    model = load_tiny("gemma2").model
+    attention = model.model.layers[0].self_attn
+    attention.is_causal = False
+    try:
+        driver = Driver(assemble(EngineConfig(kv_memory_mb=4), load_tiny("gemma2")).loop)
+        request = admit([5, 6, 7])
+        driver.run(request)
+        assert "what comes later" in driver.end(request).error
+    finally:
+        attention.is_causal = True
 
 
 def test_a_leak_is_logged_and_counted(caplog: pytest.LogCaptureFixture) -> None:
