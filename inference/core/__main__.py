@@ -1,4 +1,5 @@
-"""The core process: `python -m inference.core --fd N --model-folder DIR [--embed-folder DIR] [--verify-folder DIR]`.
+"""The core process: `python -m inference.core --fd N --model-folder DIR [--embed-folder DIR] [--verify-folder DIR]
+[--salt-id ID]`.
 
 Started by the front, which owns the other end of the socket N. Knows the process: threads, spin settings, dying with
 the front, exit codes. Everything about models and steps lies in `startup` and `loop`. Nothing that
@@ -15,7 +16,7 @@ import signal
 import socket
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from inference import settings
 from inference.config import EngineConfig
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 EXIT_CONFIGURATION = 78  # EX_CONFIG: starting again does not help
 PR_SET_PDEATHSIG = 1
+START_OPTIONS = ("model_folder", "embed_folder", "verify_folder", "salt_id")
+# What memory holds goes to disk within this time; the front waits a little longer for the core's end.
+CLOSE_S = 3.0
 # Measured with two busy neighbours on two cores: spinning briefly is best for whoever has the higher priority,
 # and ruinous for everybody else.
 SPIN_COUNT = "10000"
@@ -41,12 +45,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--model-folder", type=Path, required=True)
     parser.add_argument("--embed-folder", type=Path, default=None)
     parser.add_argument("--verify-folder", type=Path, default=None)
+    parser.add_argument("--salt-id", default="", help="tells the key of the salts from others")
     logging.basicConfig(level=logging.INFO, format="core: %(levelname)s %(message)s")
     try:
         settings.add_flags(parser, EngineConfig)
         options = vars(parser.parse_args(arguments))
         fd = options.pop("fd")
-        folders = [options.pop(name) for name in ("model_folder", "embed_folder", "verify_folder")]
+        start = {name: options.pop(name) for name in START_OPTIONS}
         config = settings.read(EngineConfig, **options)
     except settings.SettingError as error:
         return _fail(str(error))
@@ -54,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
     os.environ.update(openmp_environment(config))
     # Ctrl-C goes to the whole terminal group; the front decides when the core ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return _serve(config, socket.socket(fileno=fd), *folders)
+    return _serve(config, socket.socket(fileno=fd), start)
 
 
 def openmp_environment(config: EngineConfig) -> dict[str, str]:
@@ -73,13 +78,8 @@ def die_with_parent() -> None:
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _serve(
-    config: EngineConfig,
-    connection: socket.socket,
-    model_folder: Path,
-    embed_folder: Path | None,
-    verify_folder: Path | None,
-) -> int:
+def _serve(config: EngineConfig, connection: socket.socket, start: dict[str, Any]) -> int:
+    """`start` holds the options of `start_core`."""
     import torch
 
     from inference.core.messages import LoadProgress
@@ -90,15 +90,12 @@ def _serve(
     torch.set_num_threads(config.threads or len(os.sched_getaffinity(0)))
     pipe = FrontPipe(connection)
     try:
-        core = start_core(
-            config,
-            model_folder,
-            embed_folder,
-            say=lambda text: pipe.send(LoadProgress(text)),
-            verify_folder=verify_folder,
-        )
-        pipe.send(core.ready)
-        _run(core, pipe)
+        core = start_core(config, say=lambda text: pipe.send(LoadProgress(text)), **start)
+        try:
+            pipe.send(core.ready)
+            _run(core, pipe)
+        finally:
+            core.loop.close(CLOSE_S)
     except ModelError as error:
         return _fail(str(error))
     except PipeClosed as reason:

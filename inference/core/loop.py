@@ -154,8 +154,9 @@ class CoreLoop:
 
     def close(self, timeout_s: float) -> None:
         """Keep on disk what would be lost with this process, as far as time allows."""
-        if self._scheduler.second_tier is not None:
-            self._scheduler.second_tier.close(timeout_s)
+        tier, self._scheduler.second_tier = self._scheduler.second_tier, None
+        if tier is not None:
+            tier.close(timeout_s)
 
     def reset(self) -> None:
         """Forget all kept KV and start counting at zero: nothing of a warm-up is left."""

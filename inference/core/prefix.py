@@ -65,6 +65,7 @@ class PrefixCache:
         self, fingerprint: bytes, block_tokens: int, digest: Callable[[bytes], bytes] = sha256
     ) -> None:
         self.block_tokens = block_tokens
+        self.fingerprint = fingerprint
         self.root_key = digest(b"root" + fingerprint)
         self._digest = digest
         self._block_by_key: dict[bytes, int] = {}

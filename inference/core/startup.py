@@ -6,6 +6,7 @@ process around it (`__main__`).
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ import torch
 
 from inference.config import EngineConfig
 from inference.core.books import Bounds
+from inference.core.disk_record import BlockLayout
+from inference.core.disk_store import DiskStore
+from inference.core.disk_tier import disk_folder, open_disk_tier
 from inference.core.forward import Forward
 from inference.core.kv_cache import BlockActions, KvCache
 from inference.core.lane import Lane, LaneLimits
@@ -24,6 +28,7 @@ from inference.core.prefix import PrefixCache
 from inference.core.retention import Lifetimes
 from inference.core.runner import Runner
 from inference.core.scheduler import Limits, Scheduler
+from inference.core.second_tier import BlockBytes, SecondTier
 from inference.models import attention
 from inference.models.embedder import Embedder, load_embedder
 from inference.models.errors import ModelNotUsable
@@ -53,6 +58,7 @@ def start_core(
     embed_folder: Path | None,
     say: Say,
     verify_folder: Path | None = None,
+    salt_id: str = "",
 ) -> Core:
     """Load, join and warm everything. Raises ModelNotUsable with one line that people can act on."""
     attention.register()
@@ -66,7 +72,7 @@ def start_core(
     if verify_folder is not None:
         say(f"loading {verify_folder.name}")
         verifier = load_verifier(verify_folder, device=config.device)
-    core = assemble(config, model, embedder, verifier)
+    core = assemble(config, model, embedder, verifier, salt_id=salt_id)
     say("warming up")
     warm_up(core.loop, has_embedder=embedder is not None, has_verifier=verifier is not None)
     return core
@@ -79,9 +85,12 @@ def assemble(
     verifier: Verifier | None = None,
     *,
     num_blocks: int = 0,
-    clock: Callable[[], float] = time.monotonic,
+    salt_id: str = "",
 ) -> Core:
-    """Join the parts around a loaded model; nothing has run yet. `num_blocks` 0 fills the memory budget."""
+    """Join the parts around a loaded model; nothing has run yet. `num_blocks` 0 fills the memory budget.
+
+    `salt_id` tells the key of the salts from others; what another key's engine left on disk is erased.
+    """
     shape = KvShape(model.num_layers, model.num_kv_heads, model.head_dim, config.block_tokens, model.dtype)
     num_blocks = num_blocks or config.kv_memory_mb * 1024 * 1024 // shape.bytes_per_block
     max_context = min(
@@ -94,10 +103,13 @@ def assemble(
         )
     tensors = _kv_tensors(config, shape, num_blocks, torch.device(model.device))
     kv = _kv_cache(config, tensors, num_blocks, model.fingerprint)
+    scheduler = Scheduler(kv, Limits.of(config))
+    if config.kv_disk_mb:
+        scheduler.second_tier = _second_tier(config, tensors, kv, scheduler, salt_id)
     parts = CoreParts(
         forward=Forward(Runner(model.model, tensors)),
         kv=kv,
-        scheduler=Scheduler(kv, Limits.of(config)),
+        scheduler=scheduler,
         lane=Lane(
             LaneLimits.of(config),
             embed=embedder.embed_ids if embedder else None,
@@ -105,7 +117,8 @@ def assemble(
             verify=verifier.score_ids if verifier else None,
         ),
         bounds=Bounds(max_context, model.vocab_size, shape.bytes_per_block),
-        clock=clock,
+        clock=time.monotonic,
+        shared_overlap=config.shared_overlap,
     )
     ready = CoreReady(
         revision=model.fingerprint,
@@ -153,6 +166,27 @@ def _kv_cache(config: EngineConfig, tensors: KvTensors, num_blocks: int, fingerp
         lifetimes=Lifetimes(config.kv_active_s, config.kv_soft_ttl_s),
         slab_blocks=tensors.slab_blocks,
     )
+
+
+def _second_tier(
+    config: EngineConfig, tensors: KvTensors, kv: KvCache, scheduler: Scheduler, salt_id: str
+) -> SecondTier | None:
+    """Disk for what memory evicts; None, with a line in the log, when the folder cannot be used."""
+    shape, fingerprint = tensors.shape, kv.prefix.fingerprint.decode()
+    layout = BlockLayout(
+        fingerprint,
+        dtype_name(shape.dtype),
+        (2 * shape.num_layers, shape.kv_heads, shape.block_tokens, shape.head_dim),
+        shape.bytes_per_block,
+    )
+    store = DiskStore(
+        disk_folder(Path(config.data_dir), fingerprint), layout, config.kv_disk_mb * 1024 * 1024
+    )
+    disk = open_disk_tier(store, salt_id or secrets.token_hex(16))
+    if disk is None:
+        return None
+    block_bytes = BlockBytes(read=tensors.read_block, write=tensors.write_block)
+    return SecondTier(kv, disk, block_bytes, lambda: scheduler.pacer.prefill_tokens_per_s)
 
 
 def warm_up(loop: CoreLoop, has_embedder: bool, has_verifier: bool = False) -> None:

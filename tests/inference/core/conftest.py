@@ -49,10 +49,10 @@ def load_tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Loade
 def make_driver(load_tiny: Callable[[str], LoadedModel]) -> MakeDriver:
     """A fresh core over a tiny model; `num_blocks` limits the pool, other fields are those of EngineConfig."""
 
-    def make(family: str = "llama", num_blocks: int = 0, **fields: object) -> Driver:
+    def make(family: str = "llama", num_blocks: int = 0, salt_id: str = "", **fields: object) -> Driver:
         model = load_tiny(family)
         config = EngineConfig(kv_memory_mb=4, **fields)  # type: ignore[arg-type]
-        return Driver(assemble(config, model, num_blocks=num_blocks).loop)
+        return Driver(assemble(config, model, num_blocks=num_blocks, salt_id=salt_id).loop)
 
     return make
 

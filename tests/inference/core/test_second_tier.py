@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from inference.core.disk_tier import DiskTier, Threads
 from inference.core.messages import Admit, Forget
 from inference.core.prefix import Salts
 from inference.core.second_tier import BlockBytes, SecondTier
-from tests.inference.core.driver import admit
+from tests.inference.core.conftest import MakeDriver
+from tests.inference.core.driver import Driver, admit
 from tests.inference.core.executors import Held, Inline
 from tests.inference.core.fakes import BLOCK_TOKENS, VOCABULARY, FakeCore, expected, make_fake_core
 
@@ -351,3 +353,77 @@ def test_random_conversations_under_pressure_stay_exact(folder: Path, seed: int)
         if len(histories[key]) < 60:
             histories[key] += [*setup.core.driver.ids(request), *prompt_of(source.randrange(1, 9))]
     assert setup.tier.disk.num_restored > 0
+
+
+# --- the real forward
+
+
+@pytest.fixture
+def keep_on_disk(make_driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeDriver]:
+    """Cores over a tiny model whose memory holds few blocks; they keep the rest below `tmp_path`, with real threads."""
+    monkeypatch.setattr(second_tier, "MIN_PATIENCE_S", 60.0)
+    monkeypatch.setattr(second_tier, "FIRST_PATIENCE_S", 60.0)
+    made: list[Driver] = []
+
+    def make(family: str = "llama") -> Driver:
+        options = {"num_blocks": 8, "data_dir": str(tmp_path), "kv_disk_mb": 16, "salt_id": "key"}
+        made.append(make_driver(family, **options))
+        return made[-1]
+
+    yield make
+    for driver in made:
+        driver.loop.close(timeout_s=30)
+
+
+def contents(driver: Driver) -> dict[bytes, bytes]:
+    """The numbers of every cached full block, by key."""
+    read = driver.loop._scheduler.second_tier._block_bytes.read
+    return {content.identity.key: read(content.block) for content in driver.loop._kv.kept.contents()}
+
+
+def run_settled(driver: Driver, *commands: Admit) -> None:
+    driver.run(*commands)
+    driver.loop._scheduler.second_tier.disk.settle()
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen2", "gemma3_text"])
+def test_kv_from_disk_is_bit_identical_and_answers_as_a_cold_run(
+    make_driver, keep_on_disk, random_prompt, family: str
+) -> None:
+    prompt, crowd = random_prompt(70), random_prompt(120)
+    cold = make_driver(family).generate(admit(prompt))
+    driver = keep_on_disk(family)
+    first = admit(prompt, conversation=TALK)
+    run_settled(driver, first)
+    before = contents(driver)
+    run_settled(driver, admit(crowd, max_tokens=2))
+    again = admit(prompt, conversation=TALK)
+    run_settled(driver, again)
+    assert driver.ids(first) == driver.ids(again) == cold
+    assert driver.end(again).reused_disk_tokens == 64
+    after = contents(driver)
+    assert len(before) == 4
+    assert {key: after[key] for key in before} == before
+
+
+def test_another_start_over_the_same_folder_is_warm_and_exact(keep_on_disk, random_prompt) -> None:
+    prompt = random_prompt(70)
+    first = keep_on_disk()
+    answer = first.generate(admit(prompt, conversation=TALK))
+    first.loop.close(timeout_s=30)
+    second = keep_on_disk()
+    request = admit(prompt, conversation=TALK)
+    assert second.generate(request) == answer
+    assert second.end(request).reused_disk_tokens == 64
+    stats = second.loop.stats()
+    assert (stats.disk_blocks, stats.disk_restored_blocks, stats.disk_refused_blocks) == (4, 4, 0)
+    assert stats.restore_bytes_per_s > 0
+
+
+def test_without_a_usable_folder_the_engine_serves_all_the_same(
+    make_driver, keep_on_disk, random_prompt, tmp_path: Path
+) -> None:
+    (tmp_path / "kv").write_text("in the way")
+    prompt = random_prompt(70)
+    driver = keep_on_disk()
+    assert driver.generate(admit(prompt)) == make_driver().generate(admit(prompt))
