@@ -3,6 +3,7 @@
 #   make run       the whole site (PORT=8000 DATA_DIR=data)      make test    everything, with a browser
 #   make models    download and convert the trial models         make check   format, lint, types, imports, fast tests
 #   make shots     screenshots of the pages                      make clean   forget the environment, keep the data
+#   make simulate  the scheduler under load, without a model
 #   make bench-claims   what is commonly claimed, measured here
 
 PYTHON ?= python3
@@ -15,7 +16,7 @@ key = $(shell cat $(1) | cksum | tr ' ' '-')
 PRODUCT := $(VENV)/installed-$(call key,requirements.txt)
 TOOLS := $(VENV)/installed-tools-$(call key,requirements.txt requirements-dev.txt)
 
-.PHONY: run models test check lint shots bench-claims clean chromium
+.PHONY: run models test check lint shots bench-claims simulate clean chromium
 .DELETE_ON_ERROR:
 
 run: $(PRODUCT)
@@ -42,6 +43,9 @@ shots: $(TOOLS) chromium models
 # Alone on a quiet machine; writes docs/claims.md and docs/pictures. ARGS: names of claims, --quick, --rounds N
 bench-claims: models
 	@$(PY) -m tests.bench.claims $(ARGS)
+
+simulate: $(PRODUCT)
+	@$(PY) -m inference.simulation
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
