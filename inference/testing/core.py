@@ -98,6 +98,8 @@ class ScriptedCore:
             self._emit()
 
     def _seconds_until_due(self) -> float | None:
+        if self.waiting and len(self.running) < self.max_batch:
+            return 0.0  # all that ran have ended in the last step
         dues = [sequence.due_at for sequence in self.running.values()]
         return max(0.0, min(dues) - time.monotonic()) if dues else None
 
