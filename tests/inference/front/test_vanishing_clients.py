@@ -13,65 +13,31 @@ from typing import Any
 import grpc
 import pytest
 
-from inference.config import EngineConfig
-from inference.core.messages import (
-    Admit,
-    Command,
-    CoreReady,
-    Embedded,
-    EmbedTexts,
-    FinishedOut,
-    StepPack,
-    TokenOut,
-)
+from inference.core.messages import Admit, Embedded, EmbedTexts, FinishedOut, StepPack, TokenOut
 from inference.front import intake
-from inference.front.core_process import Listener
-from inference.front.engine import Engine
 from inference.front.prompts import PromptBuilder
 from inference.front.serve import build_server
 from inference.front.server import EngineService
 from inference.proto import convert
 from inference.proto import engine_pb2 as pb
 from inference.proto.engine_pb2_grpc import EngineStub
-from inference.testing.front import scripted_model
 from inference.types import GenerateRequest, Owner, Segment
+from tests.inference.front.idle_core import READY, engine_over, told
 
-READY = CoreReady("r", 4096, "none", "none", 1, 16, 1024, embedder="e", embedding_dim=1, embed_max_tokens=512)
 ID = "5e1a9e0a-3c0e-4b0e-8a53-0f6f6a1c2b11"
-
-
-class IdleCore:
-    """A core that is there and keeps what it is told."""
-
-    def __init__(self, listener: Listener) -> None:
-        self.gave_up = asyncio.Event()
-        self.is_ready = True
-        self.num_restarts = 0
-        self.sent: list[Command] = []
-
-    def start(self) -> None: ...
-    async def stop(self) -> None: ...
-    def check_progress(self) -> None: ...
-    def send(self, command: Command) -> None:
-        self.sent.append(command)
 
 
 class Front:
     """A front in this process behind a socket, so that tests can look inside."""
 
     def __init__(self, folder: Path) -> None:
-        config = EngineConfig()
-        self.engine = Engine(config, scripted_model(config), IdleCore)
-        self.engine.on_ready(READY)
+        self.engine = engine_over()
         self.service = EngineService(self.engine)
         self.server = build_server(self.engine, self.service)
         self.address = f"unix:{folder}/front.sock"
         self.server.add_insecure_port(self.address)
         self.channel = grpc.aio.insecure_channel(self.address)
         self.stub = EngineStub(self.channel)
-
-    def sent(self, kind: type[Any]) -> list[Any]:
-        return [c for c in self.engine.core.sent if isinstance(c, kind) and not c.id.startswith("probe")]  # type: ignore[attr-defined]
 
 
 @pytest.fixture
@@ -122,15 +88,15 @@ async def test_a_submit_whose_client_vanishes_while_the_prompt_is_encoded_leaves
     may_end.set()
     assert front.engine.archive.num_live == 0
     assert (await front.stub.Submit(submit_message())).prompt_tokens > 0
-    assert len(front.sent(Admit)) == 1
+    assert len(told(front.engine, Admit)) == 1
 
 
 async def test_a_submit_whose_client_vanishes_after_it_was_accepted_goes_on_once(front: Front) -> None:
     waiting = asyncio.ensure_future(front.stub.Submit(submit_message()))
-    await until(lambda: bool(front.sent(Admit)))
+    await until(lambda: bool(told(front.engine, Admit)))
     waiting.cancel()
     assert (await front.stub.Submit(submit_message())).prompt_tokens > 0
-    assert len(front.sent(Admit)) == 1
+    assert len(told(front.engine, Admit)) == 1
     front.engine.on_step(StepPack(finished=[FinishedOut(ID, "stop")]))
     assert front.engine.archive.num_live == 0
 
@@ -157,11 +123,11 @@ async def test_a_session_whose_client_vanishes_follows_nothing_any_more(front: F
 
 async def test_texts_whose_client_vanishes_count_until_the_core_is_done_with_them(front: Front) -> None:
     waiting = asyncio.ensure_future(front.stub.Embed(pb.EmbedRequest(texts=["a", "b"])))
-    await until(lambda: bool(front.sent(EmbedTexts)))
+    await until(lambda: bool(told(front.engine, EmbedTexts)))
     waiting.cancel()
     await until(lambda: not front.engine.lane._embedding)
     assert front.engine.lane.has_pending
-    (texts,) = front.sent(EmbedTexts)
+    (texts,) = told(front.engine, EmbedTexts)
     front.engine.on_step(StepPack(embedded=[Embedded(texts.id, 1, b"\0" * 8)]))
     assert not front.engine.lane.has_pending
 
