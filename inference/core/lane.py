@@ -106,8 +106,8 @@ class _Queue:
         try:
             assert self._encode is not None, "texts wait only where there is an encoder"
             rows = self._encode([text.token_ids for text in texts])
-            if not np.isfinite(rows).all():
-                raise ArithmeticError("the encoder's output holds NaN or infinity")
+            if len(rows) != len(texts) or not np.isfinite(rows).all():
+                raise ArithmeticError("its output has holes: NaN, infinity or too few rows")
         except Exception as error:
             self._suspect(texts, error)
         else:

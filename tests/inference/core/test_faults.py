@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
 from inference.config import EngineConfig
 from inference.core.kv_cache import BlockActions, KvCache
-from inference.core.messages import EmbedTexts, SamplingSpec, VerifyPairs
+from inference.core.messages import SamplingSpec
 from inference.core.prefix import PrefixCache, Salts
 from inference.core.sequence import Sequence
 from inference.core.startup import assemble
@@ -180,44 +179,3 @@ def test_a_leak_is_logged_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     assert not core.driver.loop.check_blocks()
     assert core.driver.loop.stats().leak_alarms == 1
     assert "do not add up" in caplog.text
-
-
-def encode(texts: list[list[int]]) -> np.ndarray:
-    if any(0 in text for text in texts):
-        raise ValueError("token 0 breaks this encoder")
-    return np.array([[sum(text), len(text)] for text in texts], dtype=np.float32)
-
-
-def test_texts_come_back_in_their_order_whatever_the_batches() -> None:
-    core = make_fake_core(encode=encode)
-    texts = [[n] * (1 + n % 5) for n in range(1, 12)]
-    core.driver.run(EmbedTexts("first", texts), EmbedTexts("second", [[3, 4]]), EmbedTexts("none", []))
-    answers = {answer.id: answer for answer in core.driver.embedded}
-    vectors = np.frombuffer(answers["first"].vectors, dtype="<f4").reshape(-1, 2)
-    assert vectors.tolist() == [[sum(text), len(text)] for text in texts]
-    assert np.frombuffer(answers["second"].vectors, dtype="<f4").tolist() == [7, 2]
-    assert answers["none"].vectors == b""
-    assert core.driver.loop.stats().embedded_texts == 12
-
-
-def test_a_broken_text_fails_its_own_request_only() -> None:
-    core = make_fake_core(encode=encode)
-    core.driver.run(EmbedTexts("bad", [[1], [0]]), EmbedTexts("good", [[2], [3]]))
-    answers = {answer.id: answer for answer in core.driver.embedded}
-    assert "breaks" in answers["bad"].error
-    assert np.frombuffer(answers["good"].vectors, dtype="<f4").tolist() == [2, 1, 3, 1]
-
-
-def test_embedding_is_charged_to_the_budget_of_the_step() -> None:
-    core = make_fake_core(step_tokens=32, encode=encode)
-    request = admit([1] * 60)
-    core.driver.step(request, EmbedTexts("e", [[5] * 10]))
-    assert core.runner.batches[0][0].num_tokens == 22
-    core.driver.run()
-
-
-def test_what_is_not_served_is_answered_with_an_error() -> None:
-    core = make_fake_core()
-    core.driver.run(EmbedTexts("e", [[1]]), VerifyPairs("v", [[1], [2]]))
-    assert core.driver.embedded[0].error
-    assert core.driver.verified[0].error
