@@ -32,7 +32,7 @@ ROLES = ("system", "user", "assistant", "tool")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """`num_fallbacks` counts ledgers that did not fit, and prompts whose ids do not spell the text exactly."""
+    """`num_fallbacks` counts ledgers that did not fit, and one more where none could be used for the text's sake."""
 
     text: str
     ids: list[int]
@@ -40,27 +40,42 @@ class Prompt:
     num_fallbacks: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Fixed:
+    """Ids that are taken as they are, and how they read behind other tokens."""
+
+    ids: tuple[int, ...]
+    text: str
+
+
 @dataclass(slots=True)
 class _Draft:
-    """Prompt parts in order: a control token, text still to be encoded, or ids taken over."""
+    """Prompt parts in order: fixed ids (control tokens, ledgers), and text still to be encoded."""
 
-    parts: list[int | str | tuple[int, ...]] = field(default_factory=list)
-    spelled: list[str] = field(default_factory=list)  # what decode() of all ids has to give
+    parts: list[str | _Fixed] = field(default_factory=list)
     num_ledger_tokens: int = 0
     num_fallbacks: int = 0
 
-    def add_control(self, token: int, text: str) -> None:
-        self.parts.append(token)
-        self.spelled.append(text)
+    @property
+    def text(self) -> str:
+        return "".join(part if isinstance(part, str) else part.text for part in self.parts)
 
-    def add_ledger(self, ids: tuple[int, ...], text: str) -> None:
-        self.parts.append(ids)
-        self.spelled.append(text)
+    def add_control(self, token: int, text: str) -> None:
+        self.parts.append(_Fixed((token,), text))
+
+    def add_ledger(self, ids: tuple[int, ...], text: str, *, hides_blank: bool) -> None:
+        """`hides_blank`: the first token begins with a blank that shows only behind other tokens. The template may
+        have written it; else it was there when the answer was generated."""
+        if hides_blank and self.parts:
+            text = f" {text}"
+            last = self.parts[-1]
+            if isinstance(last, str) and last.endswith(" "):
+                self.parts[-1:] = [last[:-1]] if len(last) > 1 else []
+        self.parts.append(_Fixed(ids, text))
         self.num_ledger_tokens += len(ids)
 
     def add_text(self, text: str) -> None:
         """Joins neighbouring texts, so that they are encoded as one, as the model was trained."""
-        self.spelled.append(text)
         if text and self.parts and isinstance(self.parts[-1], str):
             self.parts[-1] += text
         elif text:
@@ -151,12 +166,26 @@ class PromptBuilder:
         return Prompt(text, prompt.ids, 0, max(1, prompt.num_fallbacks))
 
     def _assemble(self, text: str, spans: list[Span], segments: Sequence[Segment]) -> Prompt:
-        with_ledger = self._draft(spans, segments)
-        ids = self._encode(with_ledger)
-        if self._tokenizer.decode(ids) == "".join(with_ledger.spelled):
-            return Prompt(text, ids, with_ledger.num_ledger_tokens, with_ledger.num_fallbacks)
+        draft = self._draft(spans, segments)
+        ids = self._encode(draft)
+        if not draft.num_ledger_tokens or self._spells(ids, draft):
+            return Prompt(text, ids, draft.num_ledger_tokens, draft.num_fallbacks)
         plain = self._draft(spans, _without_ledgers(segments))
-        return Prompt(text, self._encode(plain), 0, with_ledger.num_fallbacks + 1)
+        return Prompt(text, self._encode(plain), 0, draft.num_fallbacks + 1)
+
+    def _spells(self, ids: list[int], draft: _Draft) -> bool:
+        """Whether the ids read as the draft does. Text that the tokenizer itself changes is compared as it reads it."""
+        decoded = self._tokenizer.decode(ids)
+        return decoded == draft.text or decoded == "".join(
+            self._reading(part, is_start=not number) if isinstance(part, str) else part.text
+            for number, part in enumerate(draft.parts)
+        )
+
+    def _reading(self, text: str, *, is_start: bool) -> str:
+        """How the ids of `text` read; behind other tokens some tokenizers show one more blank."""
+        ids = self._tokenizer.encode_plain(text, is_start=is_start)
+        alone = self._tokenizer.decode(ids)
+        return alone if is_start else self._tokenizer.decode(ids * 2)[len(alone) :]
 
     def _draft(self, spans: list[Span], segments: Sequence[Segment]) -> _Draft:
         draft = _Draft()
@@ -185,18 +214,18 @@ class PromptBuilder:
         before, after = segment.text[span.start : run.start], segment.text[run.end : span.end]
         draft.num_fallbacks += bool(before or after)
         draft.add_text(before)
-        draft.add_ledger(run.ids, segment.text[run.start : run.end])
+        hides_blank = run.start == 0 and self._hides_blank(run.ids[0])
+        draft.add_ledger(run.ids, segment.text[run.start : run.end], hides_blank=hides_blank)
         draft.add_text(after)
+
+    def _hides_blank(self, token: int) -> bool:
+        alone = self._tokenizer.decode([token])
+        return self._tokenizer.decode([token, token]) == f"{alone} {alone}"
 
     def _encode(self, draft: _Draft) -> list[int]:
         ids: list[int] = []
         for part in draft.parts:
-            if isinstance(part, str):
-                ids += self._tokenizer.encode_plain(part, is_start=not ids)
-            elif isinstance(part, int):
-                ids.append(part)
-            else:
-                ids += part
+            ids += self._tokenizer.encode_plain(part, is_start=not ids) if isinstance(part, str) else part.ids
         return ids
 
 
