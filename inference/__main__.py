@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import logging
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from inference import settings
@@ -16,6 +17,7 @@ from inference.config import EngineConfig
 from inference.front.core_process import EXIT_CONFIG, CoreCommand, as_process
 from inference.front.engine import Engine
 from inference.front.model_folder import FolderError, read_model_folder
+from inference.front.ownership import new_secret, secret_id
 from inference.front.serve import serve
 from inference.front.shared_prefixes import SharedPrefixesError, read_shared_prefixes
 from inference.front.spawner import Spawner
@@ -34,6 +36,7 @@ def main(argv: list[str] | None = None) -> int:
         config = settings.read(EngineConfig, **vars(parser.parse_args(argv)))
         if config.upstream:
             parse_address(config.upstream)
+        config = replace(config, salt_key=config.salt_key or new_secret())  # for every core of this engine
     except settings.SettingError as error:
         return _fail(str(error), EXIT_CONFIG)
     spawner = Spawner(config.front_nice)
@@ -65,6 +68,8 @@ def core_command(
     """The core reads the same settings from its environment; the secrets of the door stay with the front."""
     module = "inference.gateway.core" if config.upstream else "inference.core"
     argv = [sys.executable, "-m", module, "--model-folder", str(folder)]
+    if not config.upstream:
+        argv += ["--salt-id", secret_id(config.salt_key)]
     if embed_folder is not None:
         argv += ["--embed-folder", str(embed_folder)]
     if verify_folder is not None:

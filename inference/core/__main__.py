@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 EXIT_CONFIGURATION = 78  # EX_CONFIG: starting again does not help
 PR_SET_PDEATHSIG = 1
 START_OPTIONS = ("model_folder", "embed_folder", "verify_folder", "salt_id")
-# What memory holds goes to disk within this time; the front waits a little longer for the core's end.
-CLOSE_S = 3.0
 # Measured with two busy neighbours on two cores: spinning briefly is best for whoever has the higher priority,
 # and ruinous for everybody else.
 SPIN_COUNT = "10000"
@@ -95,7 +93,7 @@ def _serve(config: EngineConfig, connection: socket.socket, start: dict[str, Any
             pipe.send(core.ready)
             _run(core, pipe)
         finally:
-            core.loop.close(CLOSE_S)
+            core.loop.close()
     except ModelError as error:
         return _fail(str(error))
     except PipeClosed as reason:

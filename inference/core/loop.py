@@ -35,6 +35,8 @@ from inference.core.sharing import Sharing
 
 # While company is waited for, the loop still turns so often: the front must see that it lives.
 MAX_REST_S = 1.0
+# What memory holds goes to disk within this time at the end; the front waits a little longer for the core.
+CLOSE_S = 3.0
 
 log = logging.getLogger(__name__)
 
@@ -152,7 +154,7 @@ class CoreLoop:
             self._books.counters, self._scheduler, self._kv, self._lane, self._sharing, self._block_bytes
         )
 
-    def close(self, timeout_s: float) -> None:
+    def close(self, timeout_s: float = CLOSE_S) -> None:
         """Keep on disk what would be lost with this process, as far as time allows."""
         tier, self._scheduler.second_tier = self._scheduler.second_tier, None
         if tier is not None:

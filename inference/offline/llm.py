@@ -24,6 +24,7 @@ from inference.core.startup import start_core
 from inference.errors import EngineUnavailable, InvalidRequest, NotSupported
 from inference.front.engine import Engine
 from inference.front.model_folder import read_model_folder
+from inference.front.ownership import new_secret, secret_id
 from inference.models.resolve import Say, resolve
 from inference.offline.answers import Answer, Batch
 from inference.offline.asking import Prompt, as_requests
@@ -61,7 +62,8 @@ class LLM:
         folder = resolve(config.model, config.data_dir, say)
         embed_folder = resolve(config.embed_model, config.data_dir, say) if config.embed_model else None
         served = read_model_folder(folder, embed_folder, name=config.served_model_name)
-        core = start_core(config, folder, embed_folder, say)
+        config = replace(config, salt_key=config.salt_key or new_secret())
+        core = start_core(config, folder, embed_folder, say, salt_id=secret_id(config.salt_key))
 
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="inference", daemon=True)

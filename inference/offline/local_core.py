@@ -39,6 +39,7 @@ class LocalCore:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        self._core.loop.close()
 
     def send(self, command: Command) -> None:
         self._inbox.append(command)

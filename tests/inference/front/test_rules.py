@@ -10,7 +10,7 @@ from inference.core.messages import CoreStats, SamplingSpec
 from inference.errors import ContextLengthExceeded, InvalidRequest, QueueFull
 from inference.front.admission import Limits, Load, answer_tokens, check_context, check_queue, estimate_tokens
 from inference.front.counters import Counters
-from inference.front.ownership import OwnerKeys
+from inference.front.ownership import OwnerKeys, new_secret, secret_id
 from inference.front.readiness import Readiness
 from inference.front.sampling import SamplingDefaults, resolve
 from inference.types import Owner, Sampling, Segment
@@ -121,6 +121,12 @@ def test_keys_differ_for_every_owner_and_never_meet_by_joined_names() -> None:
     assert OwnerKeys("").salt(owners[0]) != OwnerKeys("").salt(owners[0])
     with pytest.raises(InvalidRequest):
         keys.salt(Owner("a\0b", "c"))
+
+
+def test_a_secrets_id_tells_it_from_others_and_not_what_it_is() -> None:
+    secret = new_secret()
+    assert secret_id(secret) == secret_id(secret) != secret_id(new_secret())
+    assert secret not in secret_id(secret)
 
 
 def test_readiness_follows_tokens_only() -> None:
