@@ -12,6 +12,7 @@ from typing import Protocol
 BROKEN = "\ufffd"
 # A character has at most four bytes: a longer row of tokens without whole text is garbage and may leave.
 MAX_CHARACTER_TOKENS = 4
+MAX_PENDING = 4 * MAX_CHARACTER_TOKENS
 
 
 class Decoder(Protocol):
@@ -38,6 +39,8 @@ class Detokenizer:
             return self._release_garbage()
         if text:
             self._context, self._pending = self._pending, []
+        elif len(self._pending) > MAX_PENDING:  # ids without any text, as some vocabularies are padded with
+            self._pending.clear()
         return text
 
     def flush(self) -> str:
@@ -52,7 +55,7 @@ class Detokenizer:
 
     def _release_garbage(self) -> str:
         """All but the last few tokens of a long broken row, where the border changes nothing."""
-        if len(self._pending) <= 4 * MAX_CHARACTER_TOKENS:
+        if len(self._pending) <= MAX_PENDING:
             return ""
         head, tail = self._pending[:-MAX_CHARACTER_TOKENS], self._pending[-MAX_CHARACTER_TOKENS:]
         before = self._decoder.decode(self._context)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +54,26 @@ def test_an_endless_row_of_broken_bytes_is_let_go() -> None:
     released = [detokenizer.push(0x80) for _ in range(1000)]
     assert len("".join(released)) > 950
     assert detokenizer.num_pending < 50
+
+
+class PaddedDecoder:
+    """Id 999 has no text, as the unused ids at the end of many vocabularies."""
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return ByteTokenizer().decode([token for token in ids if token != 999])
+
+
+@given(st.lists(st.sampled_from([999, 0x61, 0xE4, 0xBD, 0xA0]), max_size=200))
+def test_ids_without_text_change_nothing(ids: list[int]) -> None:
+    assert "".join(stream(PaddedDecoder(), ids)) == PaddedDecoder().decode(ids)
+
+
+def test_an_endless_row_of_ids_without_text_is_not_kept() -> None:
+    detokenizer = Detokenizer(PaddedDecoder())
+    assert detokenizer.push(0x61) == "a"
+    assert {detokenizer.push(999) for _ in range(1000)} == {""}
+    assert detokenizer.num_pending <= 16
+    assert detokenizer.push(0x62) == "b"
 
 
 def test_a_character_is_released_with_its_last_token() -> None:
