@@ -81,6 +81,8 @@ def _stop_ids(folder: Path, tokenizer: ModelTokenizer) -> frozenset[int]:
         ids |= set(value) if isinstance(value, list) else {value} if isinstance(value, int) else set()
     if tokenizer.eos_token and tokenizer.control_pattern.fullmatch(tokenizer.eos_token):
         ids.add(tokenizer.control_id(tokenizer.eos_token))
+    # Some files name an end that the vocabulary does not have: it never comes, and the core would refuse it.
+    ids = {token for token in ids if tokenizer.knows(token)}
     if not ids:
         raise FolderError(f"{folder} names no end-of-sequence token: its answers would never end")
     return frozenset(ids)
