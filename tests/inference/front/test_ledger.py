@@ -36,6 +36,15 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> ModelTokenizer:
     return ModelTokenizer(file, eos_token="<|im_end|>")
 
 
+@pytest.fixture(scope="module")
+def thinking_tokenizer(tmp_path_factory: pytest.TempPathFactory) -> ModelTokenizer:
+    raw = byte_level_tokenizer()
+    raw.add_tokens(["<think>", "</think>"])
+    file = tmp_path_factory.mktemp("thinking") / "tokenizer.json"
+    raw.save(str(file))
+    return ModelTokenizer(file, eos_token="<|im_end|>")
+
+
 @cache
 def builder(tokenizer: ModelTokenizer, source: str) -> PromptBuilder:
     return PromptBuilder(tokenizer, ChatTemplate(source))
@@ -112,6 +121,35 @@ def test_of_an_answer_without_its_thinking_the_rest_keeps_its_ids(
     assert (prompt.num_ledger_tokens, prompt.num_fallbacks) == (len(ids), 0)
     assert _holds(prompt.ids, ids)
     assert "</think>" not in prompt.text
+
+
+@pytest.mark.parametrize("family", ["chatml", "rebuilt thinking"])
+@given(data=st.data())
+def test_thinking_that_stays_letter_by_letter_keeps_every_id(
+    tokenizer: ModelTokenizer, family: str, data: st.DataObject
+) -> None:
+    """Also where the template takes the answer apart and puts it together again: ids go across its seams."""
+    answer = "<think>\nthe world\n</think>\n\nHello"
+    ids = data.draw(odd_ids(tokenizer, answer))
+    first = builder(tokenizer, families.ALL[family]).build([Segment("user", "Hello")])
+    second = next_turn(tokenizer, families.ALL[family], answer, ids)
+    assert tuple(second.ids[: len(first.ids) + len(ids)]) == (*first.ids, *ids)
+    assert second.num_fallbacks == 0
+
+
+@pytest.mark.parametrize("family", families.ALL)
+@examples(max_examples=25)
+@given(typed=TEXTS, kept=TEXTS)
+def test_tags_that_a_user_types_are_text_where_they_are_tokens(
+    thinking_tokenizer: ModelTokenizer, family: str, typed: str, kept: str
+) -> None:
+    history = [Segment("user", typed), Segment("assistant", "Four."), Segment("user", kept)]
+    prompt = builder(thinking_tokenizer, families.ALL[family]).build(history)
+    harmless = builder(thinking_tokenizer, families.ALL[family]).build(
+        [Segment("user", "x"), Segment("assistant", "Four."), Segment("user", "x")]
+    )
+    tags = {thinking_tokenizer.control_id(tag) for tag in ("<think>", "</think>")}
+    assert sum(token in tags for token in prompt.ids) == sum(token in tags for token in harmless.ids)
 
 
 def test_a_seam_inside_a_token_costs_that_token_only(tokenizer: ModelTokenizer) -> None:
