@@ -17,7 +17,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inference.core.disk_record import (
@@ -35,6 +35,8 @@ TEMPORARY = ".part"
 FILE_NAME = re.compile(r"([0-9a-f]{64})-([0-9a-f]{2,128})\.kv")
 # A start looks at names for so long; what it did not get to see is erased, since nobody could erase it later.
 MAX_SCAN_S = 5.0
+# Whoever comes back later than this waits a little longer. It also bounds what an erasure can miss that never arrived.
+MAX_AGE_S = 7 * 86_400.0
 
 log = logging.getLogger(__name__)
 
@@ -43,18 +45,23 @@ log = logging.getLogger(__name__)
 class _File:
     conversation: bytes
     num_bytes: int
+    used_at: float  # seconds since the epoch
 
 
 class DiskStore:
-    """Least recently used blocks go first when `max_bytes` is reached."""
+    """Least recently used blocks go first when `max_bytes` is reached, and after `MAX_AGE_S` in any case."""
 
-    def __init__(self, folder: Path, layout: BlockLayout, max_bytes: int) -> None:
+    def __init__(
+        self, folder: Path, layout: BlockLayout, max_bytes: int, wall_clock: Callable[[], float] = time.time
+    ) -> None:
         self.folder = folder
         self.layout = layout
         self.num_refused = 0
         self.num_bytes = 0
         self._max_bytes = max_bytes
+        self._wall_clock = wall_clock
         self._files: OrderedDict[bytes, _File] = OrderedDict()  # least recently used first
+        self._keys: dict[bytes, set[bytes]] = {}  # by conversation
         self._lock = threading.Lock()
         self._lock_file = -1
 
@@ -103,6 +110,7 @@ class DiskStore:
         """The block was used: it goes later."""
         with self._lock:
             if block.key in self._files:
+                self._files[block.key] = replace(self._files[block.key], used_at=self._wall_clock())
                 self._files.move_to_end(block.key)
 
     def put(
@@ -125,7 +133,7 @@ class DiskStore:
                 if not is_wanted():
                     return False
                 temporary.rename(target)
-                self._add(block.key, _File(conversation, len(record)))
+                self._add(block.key, _File(conversation, len(record), self._wall_clock()))
         finally:
             temporary.unlink(missing_ok=True)
         self._shrink()
@@ -156,8 +164,7 @@ class DiskStore:
     def lose(self, conversation: bytes) -> list[Path]:
         """Find a conversation's blocks no more; gives the files that are still to be erased."""
         with self._lock:
-            keys = [key for key, file in self._files.items() if file.conversation == conversation]
-            return [self._drop(key) for key in keys]
+            return [self._drop(key) for key in list(self._keys.get(conversation, ()))]
 
     def remove(self, keys: list[bytes]) -> None:
         with self._lock:
@@ -172,23 +179,30 @@ class DiskStore:
     def _add(self, key: bytes, file: _File) -> None:
         assert key not in self._files, "a block is written once"
         self._files[key] = file
+        self._keys.setdefault(file.conversation, set()).add(key)
         self.num_bytes += file.num_bytes
 
     def _drop(self, key: bytes) -> Path:
         file = self._files.pop(key)
+        self._keys[file.conversation].discard(key)
+        if not self._keys[file.conversation]:
+            del self._keys[file.conversation]
         self.num_bytes -= file.num_bytes
         return self._path(key, file.conversation)
 
     def _shrink(self) -> None:
         with self._lock:
-            paths = []
-            while self.num_bytes > self._max_bytes:
-                paths.append(self._drop(next(iter(self._files))))
+            paths, oldest = [], self._wall_clock() - MAX_AGE_S
+            while self._files:
+                key, file = next(iter(self._files.items()))
+                if self.num_bytes <= self._max_bytes and file.used_at >= oldest:
+                    break
+                paths.append(self._drop(key))
         erase(paths)
 
     def _scan(self) -> None:
         ends_at = time.monotonic() + MAX_SCAN_S
-        found: list[tuple[float, bytes, _File]] = []
+        found: list[tuple[bytes, _File]] = []
         unseen: list[Path] = []
         for entry in os.scandir(self.folder):
             name = FILE_NAME.fullmatch(entry.name)
@@ -197,8 +211,8 @@ class DiskStore:
             elif name:
                 stat = entry.stat(follow_symlinks=False)
                 key, conversation = (bytes.fromhex(part) for part in name.groups())
-                found.append((stat.st_mtime, key, _File(conversation, stat.st_size)))
-        for _, key, file in sorted(found, key=lambda one: one[0]):
+                found.append((key, _File(conversation, stat.st_size, stat.st_mtime)))
+        for key, file in sorted(found, key=lambda one: one[1].used_at):
             if key in self._files:  # a crash came between two writes of one block
                 unseen.append(self._drop(key))
             self._add(key, file)

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 import uuid
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -52,6 +53,7 @@ from inference.types import EngineInfo, EngineStats, FinishReason, GenerateReque
 logger = logging.getLogger(__name__)
 
 TICK_S = 0.05
+MAX_FORGOTTEN = 10_000  # conversations that the next core is told to forget too
 
 
 class Engine:
@@ -83,6 +85,7 @@ class Engine:
         self._template = template_probe.probe(model.prompts, model.tokenizer)
         self._keys = OwnerKeys(config.salt_key)
         self._shared_prefixes = list(shared_prefixes)
+        self._forgotten: deque[bytes] = deque(maxlen=MAX_FORGOTTEN)
         parts = Parts(self.id, config, model, self.archive, self.counters, self.core, self._keys, clock)
         self._intake = Intake(parts, self.loaded)
         self._canonical = Canonicaliser(
@@ -163,12 +166,17 @@ class Engine:
         return True, len(ids)
 
     async def forget(self, owner: Owner, timeout_s: float) -> int:
-        """Freed blocks as the core's next report counts them; 0 when it does not report in time."""
+        """Freed blocks as the core's next report counts them; 0 when it does not report in time.
+
+        Raises ModelLoading while there is no core; the next one erases then what the conversation has on disk.
+        """
+        conversation = self._keys.conversation(owner)
+        self._forgotten.append(conversation)
         self.loaded()
         before = self.counters.total("forgotten_blocks")
         num_reports = 1 + self.has_pending_work()  # a step under way reports first and has not heard of it
         self._canonical.give_up(owner)
-        self.core.send(Forget(self._keys.conversation(owner)))
+        self.core.send(Forget(conversation))
         try:
             async with asyncio.timeout(timeout_s):
                 for _ in range(num_reports):
@@ -213,6 +221,10 @@ class Engine:
     def on_ready(self, ready: CoreReady) -> None:
         self._ready = ready
         self.readiness.on_loading("waiting for the first token")
+        for (
+            conversation
+        ) in self._forgotten:  # what is on disk outlives a core that had not heard of it, or not obeyed
+            self.core.send(Forget(conversation))
         if self._shared_prefixes:
             self.core.send(SharePrefixes(self._shared_prefixes))  # before the probe: warm before ready
         self._probe()

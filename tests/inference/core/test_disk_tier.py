@@ -6,6 +6,7 @@ import dataclasses
 import errno
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -153,7 +154,7 @@ def test_the_least_recently_used_goes_when_the_folder_is_full_also_over_a_restar
     store = open_store(folder, max_bytes=room_for_three)
     for number in (1, 2, 3):
         store.put(block(number), TALK, payload(number))
-        os.utime(file_of(store, number), (number, number))
+        os.utime(file_of(store, number), (time.time() - 100 + number,) * 2)
     assert store.get(block(1)) == payload(1)
     store.put(block(4), TALK, payload(4))
     assert [store.has(block(number)) for number in (1, 2, 3, 4)] == [True, False, True, True]
@@ -162,6 +163,25 @@ def test_the_least_recently_used_goes_when_the_folder_is_full_also_over_a_restar
     smaller = open_store(folder, max_bytes=2 * probe.num_bytes)
     assert [smaller.has(block(number)) for number in (1, 3, 4)] == [True, False, True]
     assert len(list(folder.glob("*.kv"))) == 2
+
+
+def test_what_nobody_used_for_long_goes_also_while_the_engine_is_off(folder: Path) -> None:
+    clock = Clock(time.time())
+    store = DiskStore(folder, LAYOUT, MB, clock)
+    store.open("key")
+    store.put(block(1), TALK, payload(1))
+    store.put(block(2), TALK, payload(2))
+    clock.now += disk_store.MAX_AGE_S - 1
+    assert store.get(block(1)) == payload(1)
+    clock.now += 2
+    store.put(block(3), TALK, payload(3))
+    assert [store.has(block(number)) for number in (1, 2, 3)] == [True, False, True]
+    store.close()
+    clock.now += disk_store.MAX_AGE_S + 1
+    later = DiskStore(folder, LAYOUT, MB, clock)
+    later.open("key")
+    assert len(later) == 0
+    assert not list(folder.glob("*.kv"))
 
 
 def test_a_broken_file_is_refused_counted_and_erased(folder: Path) -> None:

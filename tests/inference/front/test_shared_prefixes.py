@@ -9,16 +9,18 @@ import pytest
 
 from inference.__main__ import main
 from inference.config import EngineConfig
-from inference.core.messages import Admit, Command, CoreReady, DeclaredPrefix, SharePrefixes
+from inference.core.messages import Admit, Command, CoreReady, DeclaredPrefix, Forget, SharePrefixes
+from inference.errors import ModelLoading
 from inference.front.engine import Engine
 from inference.front.model_folder import read_model_folder
+from inference.front.ownership import OwnerKeys
 from inference.front.prompts import PromptBuilder
 from inference.front.shared_prefixes import SharedPrefixesError, read_shared_prefixes
 from inference.front.templates import CHATML, ChatTemplate
 from inference.models.tiny import write_tiny_model
 from inference.testing.front import scripted_model
 from inference.testing.tokenizer import ByteTokenizer
-from inference.types import Segment
+from inference.types import Owner, Segment
 
 NO_SYSTEM = "{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
 # As templates do whose models know no system role: its text goes before the user's.
@@ -124,6 +126,21 @@ async def test_every_new_core_hears_of_the_prefixes_before_it_is_probed() -> Non
         assert sent[-2].prefixes == declared
         assert isinstance(sent[-1], Admit)
         engine.on_lost("killed")
+
+
+async def test_a_core_hears_of_the_conversations_that_were_forgotten_before_it_came() -> None:
+    """Their KV on disk outlives the core that was told, or that should have been."""
+    config, sent = EngineConfig(salt_key="secret"), list[Command]()
+
+    class Core:
+        send = staticmethod(sent.append)
+
+    engine = Engine(config, scripted_model(config), lambda listener: Core())  # type: ignore[arg-type, return-value]
+    owner = Owner("tenant", "user", "talk")
+    with pytest.raises(ModelLoading):
+        await engine.forget(owner, timeout_s=0)
+    engine.on_ready(CoreReady("revision", 100, "fp32", "cpu", 1, 16, 10))
+    assert sent[0] == Forget(OwnerKeys("secret").conversation(owner))
 
 
 def test_an_engine_with_a_broken_file_does_not_start(
