@@ -6,8 +6,8 @@ import pytest
 
 from tests.inference.exactness import core_rules, front_rules
 
-# Grouped KV heads and tied embeddings; attention biases; windows in some layers.
-FAMILIES = ["llama", "qwen2", "gemma3_text"]
+# Grouped KV heads and tied embeddings; attention biases; softcaps with alternating windows; windows alone.
+FAMILIES = ["llama", "qwen2", "gemma2", "gemma3_text"]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
