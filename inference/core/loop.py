@@ -15,7 +15,7 @@ from typing import Protocol
 from inference.core.books import Books, Bounds
 from inference.core.counters import Counters, snapshot
 from inference.core.kv_cache import KvCache
-from inference.core.lane import Lane
+from inference.core.lane import Lane, LaneStep
 from inference.core.messages import (
     Admit,
     Cancel,
@@ -91,25 +91,39 @@ class CoreLoop:
     def step(self, commands: Iterable[Command] = ()) -> StepPack:
         """One turn of the loop; gives everything it has to say."""
         started = self._clock()
-        self._kv.age(started)
-        for command in commands:
-            self._apply(command, started)
-        for request in self._sharing.take_cold():
-            self._books.admit(request, started, self._sharing.salts(request))
+        self._drain(commands, started)
         lane_step = self._lane.run_one(started, self._scheduler.lane_tokens)
-        chunks = self._scheduler.schedule(started, lane_step.spent_tokens)
+        chunks = self._schedule(started, lane_step.spent_tokens)
+        if chunks:
+            self._books.book(chunks, self._forward.run(chunks))
+        if chunks or lane_step.spent_tokens:
+            self._measure(started)
+        return self._emit(lane_step)
+
+    def _drain(self, commands: Iterable[Command], now: float) -> None:
+        self._kv.age(now)
+        for command in commands:
+            self._apply(command, now)
+        for request in self._sharing.take_cold():
+            self._books.admit(request, now, self._sharing.salts(request))
+
+    def _schedule(self, now: float, lane_tokens: int) -> list[Chunk]:
+        chunks = self._scheduler.schedule(now, lane_tokens)
         for sequence in self._scheduler.take_hopeless():
             self._books.refuse(
                 sequence, "context_length_exceeded: all KV blocks together have no room for it"
             )
-        if chunks:
-            self._books.counters.decode_forwards += any(c.sequence.state is State.DECODE for c in chunks)
-            self._books.book(chunks, self._forward.run(chunks))
-        if chunks or lane_step.spent_tokens:
-            self._books.counters.steps += 1
-            seconds = self._clock() - started
-            self._books.counters.step_seconds_sum += seconds
-            self._scheduler.on_step(seconds)
+        is_decoding = any(chunk.sequence.state is State.DECODE for chunk in chunks)
+        self._books.counters.decode_forwards += is_decoding
+        return chunks
+
+    def _measure(self, started: float) -> None:
+        seconds = self._clock() - started
+        self._books.counters.steps += 1
+        self._books.counters.step_seconds_sum += seconds
+        self._scheduler.on_step(seconds)
+
+    def _emit(self, lane_step: LaneStep) -> StepPack:
         if not self.has_work:
             self._kv.give_back()
         news = self._books.take_news()

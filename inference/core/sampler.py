@@ -57,9 +57,11 @@ class Row:
 
 def sample(logits: torch.Tensor, rows: Sequence[Row]) -> list[Outcome]:
     """One outcome per row of `logits` (num_rows, vocabulary) fp32, which is left unchanged."""
-    is_sound = are_sound(logits)
+    best, tokens = logits.max(-1)
+    is_sound = torch.isfinite(best).tolist()  # NaN wins a maximum
     adjusted = _adjust(logits, rows, is_sound)
-    best, tokens = adjusted.max(-1)
+    if adjusted is not logits:
+        best, tokens = adjusted.max(-1)
     chosen: list[int] = tokens.tolist()
     is_possible = torch.isfinite(best).tolist()
     drawn = [i for i, row in enumerate(rows) if is_possible[i] and not row.is_greedy]
