@@ -28,6 +28,9 @@ NUM_REWEIGHTINGS = 3
 # A fit takes about 0.3 ms, so it is made anew after so many steps. One that only decodes, the usual case, counts a
 # quarter.
 REFIT_AFTER = 4
+# While the target bounds the step, every so many steps with prefill one reads half as much. Were all of one size,
+# nothing could tell the price of a token from that of the base, and a wrong guess would confirm itself for ever.
+PROBE_EVERY = 8
 # How strongly a fit is held to the one before, in steps' worth of evidence. It decides only what the recent steps
 # leave open, as the price of a row when every step had the same number of them.
 INERTIA = 0.2
@@ -58,11 +61,13 @@ class Pacer:
         prior = target_s / max_tokens if np.isfinite(target_s) else 0.0
         self._prices: np.ndarray = np.array([0.0, prior, 0.0, prior]) * UNITS
         self._num_news = 0.0
+        self._num_read = 0  # steps with prefill
 
     def observe(self, cost: StepCost) -> None:
         if cost.seconds <= 0.0:
             return  # a clock that stood still tells nothing
         (self._with_prefill if cost.prefill_tokens else self._without).append(cost)
+        self._num_read += cost.prefill_tokens > 0
         self._num_news += 1.0 if cost.prefill_tokens or cost.lane_tokens else 0.25
         if self._num_news >= min(REFIT_AFTER, (len(self._with_prefill) + len(self._without)) / 4):
             self._prices = self._fit()
@@ -73,9 +78,13 @@ class Pacer:
         base, per_token, per_row, per_lane_token = self._seconds()
         bare_s = base + per_row * decode_rows + per_lane_token * lane_tokens
         allowed_s = max(self._target_s - bare_s, PREFILL_SHARE * bare_s)
-        if allowed_s >= per_token * self._max_tokens:
+        if bare_s + per_token * self._max_tokens <= self._target_s:
             return self._max_tokens
-        return max(int(allowed_s / per_token), min(MIN_PREFILL_TOKENS, self._max_tokens))
+        is_enough = allowed_s >= per_token * self._max_tokens
+        num_tokens = self._max_tokens if is_enough else int(allowed_s / per_token)
+        if self._num_read % PROBE_EVERY == PROBE_EVERY - 1:
+            num_tokens //= 2
+        return max(num_tokens, min(MIN_PREFILL_TOKENS, self._max_tokens))
 
     @property
     def prefill_tokens_per_s(self) -> float:

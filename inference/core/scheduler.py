@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from inference.config import EngineConfig
-from inference.core.classes import Classes
+from inference.core.classes import Classes, LatencyClass
 from inference.core.fairness import FairShares
 from inference.core.gathering import Gathering
 from inference.core.kv_cache import KvCache
@@ -132,17 +132,13 @@ class Scheduler:
         self._order_queue(now)
         chunks = self._decode(now)
         budget = self._prefill_budget(chunks, lane_tokens)
-        for sequence in sorted(self.running, key=self._classes.of):  # stable: by start within a class
-            if sequence.state is State.PREFILL and budget > 0 and self._may_run(sequence):
-                chunks.append(_chunk(sequence, budget))
-                budget -= chunks[-1].num_tokens
-        chunks += self._admit(budget, now)
+        chunks += self._prefill(budget, now)
         # Who is started may have taken the seat of somebody who had a chunk.
         chunks = [chunk for chunk in chunks if chunk.sequence.state is not State.WAITING]
         for chunk in chunks:
             self._shares.charge(chunk.sequence, chunk.num_tokens)
         num_decoding = sum(1 for chunk in chunks if chunk.sequence.state is State.DECODE)
-        prefilled = sum(chunk.num_tokens for chunk in chunks) - num_decoding
+        prefilled = _num_tokens(chunks) - num_decoding
         self._step = StepCost(0.0, prefilled, num_decoding, lane_tokens)
         return chunks
 
@@ -196,26 +192,35 @@ class Scheduler:
         self.waiting = in_order(self.waiting, self._classes, shares, self._policy, now)
         self._is_unordered = False
 
-    def _admit(self, budget: int, now: float) -> list[Chunk]:
-        """Start waiting sequences in order. Nobody overtakes one that does not fit: it must get its turn."""
+    def _prefill(self, budget: int, now: float) -> list[Chunk]:
+        """Class by class: who has started reads on, then who waits starts, as far as the budget goes.
+
+        Nobody overtakes a waiting sequence that does not fit, not even one of a lower class: it must get its turn.
+        """
         chunks: list[Chunk] = []
-        if not self._can_start() or self._gathering_s(now):
-            return chunks
-        for sequence in list(self.waiting):
-            if budget <= 0:
-                break
-            if not self._is_ready(sequence, now):
-                continue
-            if not self._start(sequence, now):
-                break
-            chunks.append(_chunk(sequence, budget))
-            budget -= chunks[-1].num_tokens
+        may_start = self._can_start() and not self._gathering_s(now)
+        for own_class in LatencyClass:
+            for sequence in [s for s in self.running if self._reads(s, own_class)]:
+                chunks += _chunk(sequence, budget - _num_tokens(chunks))
+            for sequence in [s for s in self.waiting if may_start and self._classes.of(s) is own_class]:
+                if _num_tokens(chunks) >= budget:
+                    return chunks
+                if not self._is_ready(sequence, now):
+                    continue
+                if not self._start(sequence, now):
+                    may_start = False
+                    break
+                chunks += _chunk(sequence, budget - _num_tokens(chunks))
         return chunks
 
     def _gathering_s(self, now: float) -> float:
         if self.running:
             return 0.0
         return self._limits.gathering.left_s(self.waiting, self._num_seats(self.waiting), now)
+
+    def _reads(self, sequence: Sequence, own_class: LatencyClass) -> bool:
+        is_reading = sequence.state is State.PREFILL and self._classes.of(sequence) is own_class
+        return is_reading and self._may_run(sequence)
 
     def _is_ready(self, sequence: Sequence, now: float) -> bool:
         """Whether a waiting sequence could use a seat now. While it could not, others may pass it.
@@ -283,5 +288,10 @@ class Scheduler:
         self._is_unordered = True
 
 
-def _chunk(sequence: Sequence, budget: int) -> Chunk:
-    return Chunk(sequence, min(sequence.num_uncomputed, budget))
+def _chunk(sequence: Sequence, budget: int) -> list[Chunk]:
+    """As much of the sequence as the budget has room for; nothing when it is used up."""
+    return [Chunk(sequence, min(sequence.num_uncomputed, budget))] if budget > 0 else []
+
+
+def _num_tokens(chunks: list[Chunk]) -> int:
+    return sum(chunk.num_tokens for chunk in chunks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from collections.abc import Sequence as Rows
 from dataclasses import dataclass, field
 
@@ -97,6 +98,8 @@ def make_fake_core(
     lane: LaneLimits = LANE,
     lifetimes: Lifetimes = LIFETIMES,
     shared_overlap: float = 1.0,
+    clock: Callable[[], float] | None = None,
+    max_context: int = 0,
     **rules: object,
 ) -> FakeCore:
     runner = FakeRunner()
@@ -111,8 +114,10 @@ def make_fake_core(
         kv=kv,
         scheduler=scheduler,
         lane=Lane(lane, embed=encode, dim=2, verify=verify),
-        bounds=Bounds(max_context=num_blocks * BLOCK_TOKENS, vocab_size=VOCABULARY, block_bytes=1000),
-        clock=lambda: float(next(ticks)),
+        bounds=Bounds(
+            max_context=max_context or num_blocks * BLOCK_TOKENS, vocab_size=VOCABULARY, block_bytes=1000
+        ),
+        clock=clock or (lambda: float(next(ticks))),
         shared_overlap=shared_overlap,
     )
     return FakeCore(Driver(CoreLoop(parts)), runner, kv, scheduler)
