@@ -54,6 +54,11 @@ class Outcome:
         return self.state in (State.FAILED, State.INTERRUPTED) and self.error_code not in FINAL_CODES
 
     @property
+    def is_whole(self) -> bool:
+        """Ended by itself, by a model that was given the whole history: good enough for whoever asks the same."""
+        return self.finish_reason == FinishReason.STOP and not self.usage.trimmed_messages
+
+    @property
     def counts(self) -> Counts:
         usage = self.usage
         return Counts(

@@ -32,7 +32,7 @@ from chatsite.engine import engine, engine_info
 from chatsite.errors import ReplyRefused
 from chatsite.metrics import observe_refusal, observe_reply
 from inference.errors import EngineError, ModelLoading
-from inference.types import FinishReason, GenerateRequest, Owner, Submitted
+from inference.types import GenerateRequest, Owner, Submitted
 
 # A core is back in seconds, a large model in a minute; longer is an outage that people should be told of.
 LOADING_PATIENCE_S = 60.0
@@ -120,12 +120,7 @@ async def _conclude(turn: Turn, record: Record, looked: Looked | None, ended_as:
         record.live.fail(ended_as.refusal)
         return
     standing, durations = settlement
-    if (
-        standing is State.COMPLETE
-        and ended_as.finish_reason == FinishReason.STOP
-        and looked
-        and not looked.hit
-    ):
+    if standing is State.COMPLETE and ended_as.is_whole and looked and not looked.hit:
         await semantic.remember(turn, looked, record)
     ended = await said(record, ended_as, standing, durations)
     observe_reply(ended, door="v1" if turn.stored is None else "socket")
