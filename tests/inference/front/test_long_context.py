@@ -219,3 +219,26 @@ async def test_kv_05_e_a_prompt_larger_than_the_pool_is_refused_and_the_next_one
     assert (done.finish_reason, done.usage.generated_tokens) == (FinishReason.LENGTH, 8)
     assert (await client.stats()).blocks_total == 16
     await client.close()
+
+
+async def test_kv_05_e_a_prompt_that_fits_only_beside_less_waits_for_its_turn(
+    small_pool: EngineProcess,
+) -> None:
+    client = small_pool.client()
+    before = await client.stats()
+    long_answer = Sampling(temperature=0.0, max_tokens=100)
+    asked = [ask(await prompt_of(client, 130), long_answer, user=f"user-{n}") for n in range(4)]
+    async with asyncio.timeout(60):
+        ends = await asyncio.gather(*(answer(client, request) for request in asked))
+    for _, done in ends:
+        assert (done.finish_reason, done.usage.generated_tokens) == (FinishReason.LENGTH, 100)
+    first, *others = (said.text for said, _ in ends)
+    assert all(other == first for other in others)
+    after = await client.stats()
+    assert (after.running, after.waiting, after.blocks_used, after.leak_alarms) == (
+        0,
+        0,
+        0,
+        before.leak_alarms,
+    )
+    await client.close()
