@@ -123,18 +123,26 @@ def test_of_an_answer_without_its_thinking_the_rest_keeps_its_ids(
     assert "</think>" not in prompt.text
 
 
-@pytest.mark.parametrize("family", ["chatml", "rebuilt thinking"])
 @given(data=st.data())
 def test_thinking_that_stays_letter_by_letter_keeps_every_id(
-    tokenizer: ModelTokenizer, family: str, data: st.DataObject
+    tokenizer: ModelTokenizer, data: st.DataObject
 ) -> None:
-    """Also where the template takes the answer apart and puts it together again: ids go across its seams."""
+    """The template takes both answers apart and puts them together with blanks of its own: the first is the same again,
+    and its ids go across the seams; the second is not."""
+    prompts = builder(tokenizer, families.REBUILT_THINKING)
     answer = "<think>\nthe world\n</think>\n\nHello"
     ids = data.draw(odd_ids(tokenizer, answer))
-    first = builder(tokenizer, families.ALL[family]).build([Segment("user", "Hello")])
-    second = next_turn(tokenizer, families.ALL[family], answer, ids)
-    assert tuple(second.ids[: len(first.ids) + len(ids)]) == (*first.ids, *ids)
-    assert second.num_fallbacks == 0
+    history = [
+        Segment("user", "Hello"),
+        Segment("assistant", answer, ids, tokenizer.fingerprint),
+        Segment("user", "And then?"),
+        Segment("assistant", "<think>you</think>You"),
+        Segment("user", "And then?"),
+    ]
+    first, third = prompts.build(history[:1]), prompts.build(history)
+    assert "<think>\nyou\n</think>\n\nYou" in third.text
+    assert tuple(third.ids[: len(first.ids) + len(ids)]) == (*first.ids, *ids)
+    assert third.num_fallbacks == 0
 
 
 @pytest.mark.parametrize("family", families.ALL)
@@ -143,11 +151,10 @@ def test_thinking_that_stays_letter_by_letter_keeps_every_id(
 def test_tags_that_a_user_types_are_text_where_they_are_tokens(
     thinking_tokenizer: ModelTokenizer, family: str, typed: str, kept: str
 ) -> None:
-    history = [Segment("user", typed), Segment("assistant", "Four."), Segment("user", kept)]
-    prompt = builder(thinking_tokenizer, families.ALL[family]).build(history)
-    harmless = builder(thinking_tokenizer, families.ALL[family]).build(
-        [Segment("user", "x"), Segment("assistant", "Four."), Segment("user", "x")]
-    )
+    answer = Segment("assistant", "<think>two and two</think>Four.")
+    prompts = builder(thinking_tokenizer, families.ALL[family])
+    prompt = prompts.build([Segment("user", typed), answer, Segment("user", kept)])
+    harmless = prompts.build([Segment("user", "x"), answer, Segment("user", "x")])
     tags = {thinking_tokenizer.control_id(tag) for tag in ("<think>", "</think>")}
     assert sum(token in tags for token in prompt.ids) == sum(token in tags for token in harmless.ids)
 
