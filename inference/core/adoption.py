@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from inference.core.conversations import Conversation
 from inference.core.kv_cache import KvCache
 from inference.core.prefix import BlockIdentity
+from inference.core.reuse import Match
 from inference.core.sequence import Sequence as Waiting
 
 Write = Callable[[int, memoryview], None]  # (block, its numbers)
@@ -20,15 +21,14 @@ def missing(kv: KvCache, sequence: Waiting) -> list[BlockIdentity]:
     """The whole blocks that the sequence would have to compute if it started now."""
     if sequence.is_forgotten:
         return []
-    match = kv.match(sequence)
-    known = match.blocks[: match.num_tokens // kv.block_tokens]
-    ids = sequence.token_ids
-    return kv.prefix.identities(kv.salts(sequence, match), ids, known, len(ids) - 1)
+    match, ids = kv.match(sequence), sequence.token_ids
+    return kv.prefix.identities(kv.salts(sequence, match), ids, _whole_blocks(kv, match), len(ids) - 1)
 
 
 def has_room(kv: KvCache, sequence: Waiting) -> bool:
     """Whether the whole sequence fits now; else what is restored for it would only push others out."""
-    return kv.num_blocks_for(len(sequence.token_ids)) <= kv.pool.num_available
+    num_held = sum(1 for block in kv.match(sequence).blocks if kv.pool.references(block))  # by others already
+    return kv.num_blocks_for(len(sequence.token_ids)) - num_held <= kv.pool.num_available
 
 
 def adopt(
@@ -43,7 +43,7 @@ def adopt(
     Memory has changed since they were asked for: what is missing is looked up again. Nobody holds them afterwards, so
     who is in need may take them before the sequence does, which is only slower.
     """
-    chain = _cached_chain(kv, sequence)
+    chain = _whole_blocks(kv, kv.match(sequence))
     wanted = missing(kv, sequence)
     if not wanted or wanted[0] not in blocks:
         return 0
@@ -66,9 +66,7 @@ def adopt(
     return len(chain) - num_known
 
 
-def _cached_chain(kv: KvCache, sequence: Waiting) -> list[int]:
-    """The whole blocks that are there already."""
-    match = kv.match(sequence)
+def _whole_blocks(kv: KvCache, match: Match) -> list[int]:
     return match.blocks[: match.num_tokens // kv.block_tokens]
 
 

@@ -16,7 +16,8 @@ import shutil
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -62,6 +63,7 @@ class DiskStore:
         self._wall_clock = wall_clock
         self._files: OrderedDict[bytes, _File] = OrderedDict()  # least recently used first
         self._keys: dict[bytes, set[bytes]] = {}  # by conversation
+        self._last_use = 0.0
         self._lock = threading.Lock()
         self._lock_file = -1
 
@@ -110,8 +112,17 @@ class DiskStore:
         """The block was used: it goes later."""
         with self._lock:
             if block.key in self._files:
-                self._files[block.key] = replace(self._files[block.key], used_at=self._wall_clock())
+                self._files[block.key] = replace(self._files[block.key], used_at=self._now())
                 self._files.move_to_end(block.key)
+
+    def stamp(self, chain: Sequence[BlockIdentity]) -> None:
+        """A whole chain was used, and that outlives a restart. Its end goes first: a beginning is of use alone."""
+        for block in reversed(chain):
+            self.touch(block)
+            file = self._files.get(block.key)
+            if file is not None:
+                with suppress(OSError):
+                    os.utime(self._path(block.key, file.conversation), (file.used_at, file.used_at))
 
     def put(
         self,
@@ -133,7 +144,7 @@ class DiskStore:
                 if not is_wanted():
                     return False
                 temporary.rename(target)
-                self._add(block.key, _File(conversation, len(record), self._wall_clock()))
+                self._add(block.key, _File(conversation, len(record), self._now()))
         finally:
             temporary.unlink(missing_ok=True)
         self._shrink()
@@ -147,19 +158,14 @@ class DiskStore:
         path = self._path(block.key, file.conversation)
         try:
             raw = _read(path, max_record_bytes(self.layout))
-            payload = unpack_record(self.layout, block, file.conversation, raw)
-            os.utime(path)  # the order of use outlives a restart
+            return unpack_record(self.layout, block, file.conversation, raw)
         except RecordRefused as reason:
             self.num_refused += 1
             log.warning("a KV block on disk is refused: %s", reason)
-            self.remove([block.key])
-            return None
         except OSError as error:
             log.warning("a KV block on disk cannot be read: %s", error)
-            self.remove([block.key])
-            return None
-        self.touch(block)
-        return payload
+        self.remove([block.key])
+        return None
 
     def lose(self, conversation: bytes) -> list[Path]:
         """Find a conversation's blocks no more; gives the files that are still to be erased."""
@@ -172,6 +178,11 @@ class DiskStore:
         erase(paths)
 
     # --- details
+
+    def _now(self) -> float:
+        """Never the same twice, so that the order of use can be read from the files' times."""
+        self._last_use = max(self._wall_clock(), self._last_use + 1e-6)
+        return self._last_use
 
     def _path(self, key: bytes, conversation: bytes) -> Path:
         return self.folder / f"{key.hex()}-{conversation.hex()}{SUFFIX}"

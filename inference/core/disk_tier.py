@@ -110,6 +110,10 @@ class DiskTier:
             self._writes.add(write)
         self._threads.writer.submit(self._write, write)
 
+    def stamp(self, chain: Sequence[BlockIdentity]) -> None:
+        """These were used last; of blocks on their way to the disk too."""
+        self._threads.writer.submit(self._store.stamp, chain)
+
     def num_kept(self, blocks: Sequence[BlockIdentity]) -> int:
         """How many leading blocks of a chain are on disk."""
         return next((n for n, block in enumerate(blocks) if not self._store.has(block)), len(blocks))
@@ -169,6 +173,7 @@ class DiskTier:
                 if payload is None:
                     break
                 reading.payloads.append(payload)
+            self._store.stamp(reading.blocks[: len(reading.payloads)])
         except Exception:
             log.exception("a KV block was not read")
         num_bytes = len(reading.payloads) * self.block_bytes

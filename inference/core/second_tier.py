@@ -68,10 +68,12 @@ class SecondTier:
     def close(self, timeout_s: float) -> None:
         """Keep what memory holds, so that the next start is warm, as far as time allows."""
         ends_at = time.monotonic() + timeout_s
-        for content in self._kv.kept.contents():
+        contents = self._kv.kept.contents()
+        for content in contents:
             if self.disk.is_full and not self.disk.settle(ends_at - time.monotonic()):
                 break
             self._keep(content)
+        self.disk.stamp([content.identity for content in contents])
         self.disk.close(max(0.0, ends_at - time.monotonic()))
 
     def _keep(self, content: Content) -> None:

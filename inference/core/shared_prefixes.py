@@ -8,7 +8,7 @@ shares of prompts; no blocks and no sequences.
 from __future__ import annotations
 
 from array import array
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 
 from inference.core.messages import DeclaredPrefix, PrefixReport
@@ -30,23 +30,32 @@ class _Prefix:
         self.num_blocks = len(declared.token_ids) // block_tokens  # only whole blocks can be shared
         self.is_shared = threshold == 0
         self._threshold = threshold
-        self._recent: deque[bytes | None] = deque(maxlen=WINDOW_PROMPTS)
+        self._recent: deque[bytes | None] = deque()
+        self._owners: Counter[bytes] = Counter()  # of the recent prompts that begin with it
 
     @property
     def overlap(self) -> float:
-        return sum(1 for salt in self._recent if salt is not None) / max(1, len(self._recent))
+        return self._owners.total() / max(1, len(self._recent))
 
     def begins(self, token_ids: Sequence[int]) -> bool:
         ids = self.declared.token_ids
         return list(token_ids[: len(ids)]) == ids
 
     def observe(self, salt: bytes, token_ids: Sequence[int]) -> None:
-        self._recent.append(salt if self.begins(token_ids) else None)
+        self._remember(salt if self.begins(token_ids) else None)
         if self.is_shared:
             self.is_shared = self.overlap >= self._threshold / 2  # half way back, so that it does not flutter
         else:
-            num_owners = len(set(self._recent) - {None})
-            self.is_shared = num_owners >= MIN_OWNERS and self.overlap >= self._threshold
+            self.is_shared = len(self._owners) >= MIN_OWNERS and self.overlap >= self._threshold
+
+    def _remember(self, salt: bytes | None) -> None:
+        self._recent.append(salt)
+        if salt is not None:
+            self._owners[salt] += 1
+        if len(self._recent) > WINDOW_PROMPTS and (oldest := self._recent.popleft()) is not None:
+            self._owners[oldest] -= 1
+            if not self._owners[oldest]:
+                del self._owners[oldest]
 
 
 class SharedPrefixes:

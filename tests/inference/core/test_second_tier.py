@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from inference.core import second_tier
+from inference.core.conversations import Conversations
 from inference.core.disk_record import BlockLayout
 from inference.core.disk_store import DiskStore
 from inference.core.disk_tier import DiskTier, Threads
-from inference.core.messages import Admit, Forget
+from inference.core.messages import Admit, DeclaredPrefix, Forget, SharePrefixes
 from inference.core.prefix import Salts
 from inference.core.second_tier import BlockBytes, SecondTier
 from tests.inference.core.conftest import MakeDriver
@@ -76,11 +77,12 @@ def start(
     prefill_rate: float = RECOMPUTING_IS_SLOW,
     layout: BlockLayout = LAYOUT,
     owner: str = "key",
+    max_bytes: int = 1024 * 1024,
     **options: object,
 ) -> Setup:
     core = make_fake_core(**({"num_blocks": 16} | options))  # type: ignore[arg-type]
     reader = reader or Inline()
-    store = DiskStore(folder, layout, 1024 * 1024)
+    store = DiskStore(folder, layout, max_bytes)
     store.open(owner)
     disk = DiskTier(store, Threads(Inline(), reader), lambda: 0.0)
     tier = SecondTier(core.kv, disk, BlockBytes(core.runner.read, core.runner.write), lambda: prefill_rate)
@@ -134,6 +136,41 @@ def test_a_restart_with_the_same_key_is_warm(folder: Path) -> None:
     first.tier.close(timeout_s=30)
     second = start(folder)
     assert second.disk_tokens(second.ask(prompt)) == 20
+
+
+def test_at_the_end_the_beginnings_are_kept_where_there_is_no_room_for_all(folder: Path) -> None:
+    first = start(folder)
+    prompt = prompt_of(24)
+    first.ask(prompt)
+    first.tier.close(timeout_s=30)
+    num_bytes = sum(path.stat().st_size for path in first.files)
+    second = start(folder, max_bytes=num_bytes - 1)
+    assert len(second.files) == 5
+    assert second.disk_tokens(second.ask(prompt)) == 20
+
+
+def test_below_a_shared_prefix_a_users_own_blocks_come_back(folder: Path) -> None:
+    prompt = prompt_of(24)
+    declare = SharePrefixes([DeclaredPrefix("system", prompt[:9])])
+    first = start(folder, shared_overlap=0.0)
+    first.core.driver.run(declare)
+    first.ask(prompt)
+    first.tier.close(timeout_s=30)
+    assert len(first.files) == 4, "the operator's two blocks are computed anew, they are no user's"
+    second = start(folder, shared_overlap=0.0)
+    second.core.driver.run(declare)
+    end = second.core.driver.end(second.ask(prompt))
+    assert (end.reused_shared_tokens, end.reused_disk_tokens, end.prefilled_tokens) == (8, 12, 4)
+
+
+def test_a_block_names_only_conversations_that_were_not_forgotten() -> None:
+    conversations = Conversations(BLOCK_TOKENS)
+    talk = conversations.enter(TALK, b"salt", is_closed=False)
+    conversations.reach(talk, [1], 0)
+    conversations.reach(None, [1], 0)
+    assert conversations.reached_by(1) == (TALK,)
+    conversations.close(TALK)
+    assert conversations.reached_by(1) == ()
 
 
 @pytest.mark.parametrize("change", ["salt", "key", "fingerprint", "dtype"])

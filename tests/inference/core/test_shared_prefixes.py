@@ -61,6 +61,10 @@ def test_only_recent_prompts_count() -> None:
     for _ in range(WINDOW_PROMPTS):
         prefixes.observe(b"c", OTHER)
     assert prefixes.reports()[0].overlap == 0.0
+    for _ in range(WINDOW_PROMPTS):
+        prefixes.observe(b"a", PROMPT)
+    assert prefixes.reports()[0].overlap == 1.0
+    assert num_shared(prefixes, PROMPT) == 0, "the other owner's prompt is forgotten too"
 
 
 def test_threshold_zero_shares_at_once_and_for_ever() -> None:
