@@ -206,10 +206,12 @@ class CoreProcess:
             async with asyncio.timeout(START_TIMEOUT_S) as start_limit:
                 async for message in _messages(reader):
                     self._hear(message)
-                    if self.is_ready:
-                        start_limit.reschedule(None)
+                    # What tells how its start goes on is not stuck: a gateway may wait for its upstream for hours.
+                    start_limit.reschedule(
+                        None if self.is_ready else asyncio.get_running_loop().time() + START_TIMEOUT_S
+                    )
         except TimeoutError:
-            self._lost_reason = f"not ready after {START_TIMEOUT_S:.0f} s"
+            self._lost_reason = f"not ready, and silent for {START_TIMEOUT_S:.0f} s"
         except (msgspec.DecodeError, ValueError) as error:
             self._lost_reason = f"garbage on the pipe: {error}"
         except ConnectionError as error:

@@ -98,7 +98,7 @@ def _sampling(admit: Admit, dialect: Dialect) -> dict[str, Any]:
 def _extensions(admit: Admit) -> dict[str, Any]:
     spec = admit.sampling
     fields: dict[str, Any] = {
-        "top_k": spec.top_k,
+        "top_k": spec.top_k or -1,  # "off" in every version; some do not take 0
         "min_p": spec.min_p,
         "repetition_penalty": spec.repetition_penalty,
         "stop_token_ids": admit.stop_ids,

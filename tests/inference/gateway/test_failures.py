@@ -46,10 +46,10 @@ async def test_an_answer_that_breaks_off_fails_with_what_it_has_and_others_go_on
         refusal(500, "out of memory"),
         refusal(404, "no such model"),
         HttpAnswer(body=b"<html>not a stream</html>"),
-        HttpAnswer(body=b'data: {"choices": [{"token_ids": [-1]}]}\n\n'),
-        HttpAnswer(body=b'data: {"choices": [{"token_ids": [99999999999]}]}\n\n'),
+        HttpAnswer(body=b'data: {"choices": [{"token_ids": [-1], "finish_reason": "stop"}]}\n\n'),
+        HttpAnswer(body=b'data: {"choices": [{"token_ids": [99999999999], "finish_reason": "stop"}]}\n\n'),
         HttpAnswer(body=b"data: {nonsense\n\n"),
-        HttpAnswer(body=b'data: {"choices": [{"text": "no ids"}]}\n\n'),
+        HttpAnswer(body=b'data: {"choices": [{"text": "no ids", "finish_reason": "stop"}]}\n\n'),
         HttpAnswer(
             body=b'data: {"choices": [{"token_ids": [], "finish_reason": "abort"}]}\n\ndata: [DONE]\n\n'
         ),
@@ -64,6 +64,16 @@ async def test_nonsense_fails_one_answer(answer: HttpAnswer) -> None:
         assert bad.reason == "failed"
         assert bad.error.startswith("generation_failed: ")
         assert (await front.answer(admit_of("good"))).reason == "stop"
+
+
+async def test_a_stream_that_ends_without_a_finish_reason_was_cut() -> None:
+    async with both() as (front, upstream):
+        upstream.behaviour.fail_with = [
+            HttpAnswer(body=b'data: {"choices": [{"token_ids": [97]}]}\n\ndata: [DONE]\n\n')
+        ]
+        end = await front.answer(admit_of("a"))
+        assert (end.reason, front.text("a")) == ("failed", "a")
+        assert "lost in mid-answer" in end.error
 
 
 async def test_an_upstream_that_is_down_at_start_is_waited_for_and_the_reason_is_told() -> None:

@@ -73,6 +73,10 @@ def test_every_field_of_the_core_s_sampling_has_a_place_in_the_request() -> None
     }  # fmt: skip
 
 
+def test_no_top_k_is_said_as_every_version_understands_it() -> None:
+    assert body_of(admit_of("a"), EVERYTHING, ByteTokenizer)["top_k"] == -1
+
+
 def test_greedy_answers_carry_no_seed() -> None:
     """vLLM samples seeded requests apart from the others, and a greedy one draws nothing."""
     assert "seed" not in body_of(admit_of("a"), EVERYTHING, ByteTokenizer)

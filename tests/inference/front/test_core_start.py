@@ -1,0 +1,81 @@
+"""How long the front waits for a core that starts."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import pytest
+
+from inference.core.messages import CoreReady, StepPack
+from inference.front import core_process
+from inference.front.core_process import CoreCommand, CoreProcess
+from inference.front.spawner import Spawner
+
+SLOW_CORE = """
+import select, socket, sys
+from inference.core.messages import CoreReady, LoadProgress, pack
+pipe = socket.socket(fileno=int(sys.argv[-1]))
+for number in range(int(sys.argv[1])):
+    pipe.sendall(pack(LoadProgress(f"waiting {number}")))
+    select.select([pipe], [], [], 0.3)
+pipe.sendall(pack(CoreReady("r", 64, "none", "none", 0, 16, 0)))
+pipe.recv(1)
+"""
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.loading: list[str] = []
+        self.lost: list[str] = []
+        self.news = asyncio.Event()
+
+    def on_loading(self, text: str) -> None:
+        self.loading.append(text)
+
+    def on_ready(self, ready: CoreReady) -> None:
+        self.news.set()
+
+    def on_step(self, step: StepPack) -> None: ...
+
+    def on_lost(self, reason: str) -> None:
+        self.lost.append(reason)
+        self.news.set()
+
+    def has_pending_work(self) -> bool:
+        return False
+
+    def complaint(self) -> str:
+        return ""
+
+
+async def run(code: str, num_lines: int) -> Listener:
+    """Until the core is ready or lost."""
+    listener = Listener()
+    command = CoreCommand([sys.executable, "-c", code, str(num_lines)], {})
+    core = CoreProcess(
+        command,
+        listener,
+        step_timeout_s=5,
+        clock=asyncio.get_running_loop().time,
+        spawner=Spawner(),
+    )
+    core.start()
+    async with asyncio.timeout(20):
+        await listener.news.wait()
+    await core.stop()
+    return listener
+
+
+async def test_a_start_that_tells_how_it_goes_on_may_take_longer_than_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(core_process, "START_TIMEOUT_S", 2.0)
+    listener = await run(SLOW_CORE, 10)
+    assert (len(listener.loading), listener.lost) == (10, [])
+
+
+async def test_a_start_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core_process, "START_TIMEOUT_S", 0.5)
+    listener = await run("import time; time.sleep(60)", 0)
+    assert listener.lost == ["not ready, and silent for 0 s"]
