@@ -100,9 +100,7 @@ class Engine:
         self._ticker: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        logger.info("%s", template_probe.in_words(self._template))
-        if warning := template_probe.warning(self._template):
-            logger.warning("%s", warning)
+        template_probe.tell(self._template)
         self.core.start()
         self._ticker = asyncio.create_task(self._tick_for_ever(), name="engine-ticker")
 

@@ -40,6 +40,13 @@ def probe(prompts: PromptBuilder, tokenizer: Tokenizer) -> TemplateFindings:
     )
 
 
+def tell(findings: TemplateFindings) -> None:
+    """One line in the log, and one more for what costs the operator something."""
+    logger.info("%s", in_words(findings))
+    if text := warning(findings):
+        logger.warning("%s", text)
+
+
 def in_words(findings: TemplateFindings) -> str:
     """One line for the log."""
     return "chat template: " + ", ".join(

@@ -8,7 +8,7 @@ from inference import settings
 from inference.config import EngineConfig
 from inference.front.model_folder import read_model_folder
 from inference.front.prompts import PromptBuilder
-from inference.front.template_probe import WORST_CASE, in_words, probe, warning
+from inference.front.template_probe import WORST_CASE, in_words, probe, tell
 from inference.front.templates import ChatTemplate
 from inference.models.resolve import resolve
 from inference.testing.tokenizer import ByteTokenizer
@@ -72,9 +72,17 @@ def test_a_date_is_found_wherever_it_stands() -> None:
     assert not found("{{ '26 Jul 2024' }}" + families.CHATML).has_date
 
 
-def test_a_date_is_warned_of_and_nothing_else_is() -> None:
-    assert "date" in warning(found(families.LLAMA_WITH_DATE))
-    assert warning(found(families.QWEN_THINKING)) == ""
+@pytest.mark.parametrize("family", families.ALL)
+def test_one_line_is_logged_and_a_warning_of_a_date_only(
+    family: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    findings = found(families.ALL[family])
+    caplog.clear()
+    tell(findings)
+    levels = [record.levelname for record in caplog.records]
+    assert levels == (["INFO", "WARNING"] if family == "llama with date" else ["INFO"])
+    assert in_words(findings) in caplog.text
 
 
 def test_the_line_says_every_finding() -> None:
