@@ -7,7 +7,7 @@ changed meanwhile. Does not know what happens to a generation afterwards (`front
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from inference.config import EngineConfig
@@ -51,6 +51,7 @@ class Intake:
         self._loaded = loaded
         self._trimmer = Trimmer(parts.model.prompts.build, parts.model.tokenizer)
         self._submitting: dict[str, asyncio.Future[Submitted]] = {}
+        self._encoding: dict[str, int] = {}  # estimated tokens of prompts that are being made
         self._cancelled_early: set[str] = set()
         self._seconds_per_request = admission.FALLBACK_REQUEST_S
 
@@ -70,8 +71,7 @@ class Intake:
         _check_id(request.generation_id)
         sampling.resolve(request.sampling, self._parts.model.defaults, self._parts.model.tokenizer.knows)
         self._parts.keys.conversation(request.owner)
-        self._estimate(request, self.limits())
-        fitted = await self._fitted_to(request)
+        fitted = await self._fitted_to(request, self._estimate(request, self.limits()))
         admission.check_context(self.limits(), len(fitted.prompt.ids))
 
     def cancel_early(self, generation_id: str) -> bool:
@@ -135,8 +135,9 @@ class Intake:
         parts, limits = self._parts, self.limits()
         spec = sampling.resolve(request.sampling, parts.model.defaults, parts.model.tokenizer.knows)
         salt, conversation = parts.keys.salt(request.owner), parts.keys.conversation(request.owner)
-        admission.check_queue(limits, self._load(), self._estimate(request, limits))
-        fitted = await self._fitted_to(request)
+        estimate = self._estimate(request, limits)
+        admission.check_queue(limits, self._load(self._encoding.values()), estimate)
+        fitted = await self._fitted_to(request, estimate)
         ids, limits = fitted.prompt.ids, self.limits()  # the core may have been lost meanwhile
         admission.check_context(limits, len(ids))
         admission.check_queue(limits, self._load(), len(ids))
@@ -168,12 +169,16 @@ class Intake:
         admission.check_context(limits, num_tokens, is_estimate=True)
         return num_tokens
 
-    async def _fitted_to(self, request: GenerateRequest) -> Fitted:
-        segments = request.segments
-        if request.may_trim:
-            return await self.fit(segments, request.sampling.max_tokens)
-        build = self._parts.model.prompts.build
-        return await self._counting_fallbacks(lambda: Fitted(build(segments), segments), segments)
+    async def _fitted_to(self, request: GenerateRequest, estimate: int) -> Fitted:
+        """Meanwhile the request counts as one that waits: a burst must not fill the threads that encode."""
+        segments, build = request.segments, self._parts.model.prompts.build
+        self._encoding[request.generation_id] = estimate
+        try:
+            if request.may_trim:
+                return await self.fit(segments, request.sampling.max_tokens)
+            return await self._counting_fallbacks(lambda: Fitted(build(segments), segments), segments)
+        finally:
+            self._encoding.pop(request.generation_id, None)
 
     async def _counting_fallbacks(self, work: Callable[[], Fitted], segments: Sequence[Segment]) -> Fitted:
         is_short = sum(len(segment.text) for segment in segments) <= MAX_INLINE_CHARACTERS
@@ -184,14 +189,15 @@ class Intake:
     def _submitted(self, generation: Generation) -> Submitted:
         return Submitted(self._parts.engine, generation.prompt_tokens, generation.trimmed_messages)
 
-    def _load(self) -> admission.Load:
+    def _load(self, encoding: Collection[int] = ()) -> admission.Load:
         archive = self._parts.archive
         live = list(archive.live())
         num_queued = sum(generation.state is State.QUEUED for generation in live)
         return admission.Load(
-            num_queued=num_queued,
+            num_queued=num_queued + len(encoding),
             num_running=len(live) - num_queued,
-            queued_tokens=sum(generation.unread_tokens for generation in live if not generation.ending),
+            queued_tokens=sum(encoding)
+            + sum(generation.unread_tokens for generation in live if not generation.ending),
             seconds_per_request=self._seconds_per_request,
         )
 

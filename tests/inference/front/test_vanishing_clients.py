@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import grpc
 import pytest
 
 from inference.core.messages import Admit, Embedded, EmbedTexts, FinishedOut, StepPack, TokenOut
+from inference.errors import QueueFull
 from inference.front import intake
 from inference.front.prompts import PromptBuilder
 from inference.front.serve import build_server
@@ -25,6 +27,7 @@ from inference.types import GenerateRequest, Owner, Segment
 from tests.inference.front.idle_core import READY, engine_over, told
 
 ID = "5e1a9e0a-3c0e-4b0e-8a53-0f6f6a1c2b11"
+REQUEST = GenerateRequest(ID, (Segment("user", "Hello"),), Owner("t", "u", "c"))
 
 
 class Front:
@@ -58,7 +61,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 def submit_message() -> pb.SubmitRequest:
-    return convert.request_to_pb(GenerateRequest(ID, (Segment("user", "Hello"),), Owner("t", "u", "c")))
+    return convert.request_to_pb(REQUEST)
 
 
 @pytest.fixture
@@ -85,10 +88,26 @@ async def test_a_submit_whose_client_vanishes_while_the_prompt_is_encoded_leaves
     await until(begun.is_set)
     waiting.cancel()
     await until(lambda: not front.engine._intake._submitting)
+    assert not front.engine._intake._encoding
     may_end.set()
     assert front.engine.archive.num_live == 0
     assert (await front.stub.Submit(submit_message())).prompt_tokens > 0
     assert len(told(front.engine, Admit)) == 1
+
+
+async def test_a_burst_is_refused_while_prompts_are_still_encoded(
+    encoding: tuple[threading.Event, threading.Event],
+) -> None:
+    """Kills a check that sees only what was encoded: the whole burst would wait for the threads that encode."""
+    engine = engine_over(max_batch=2, max_queue=3)
+    requests = [replace(REQUEST, generation_id=f"{number}") for number in range(50)]
+    submits = [asyncio.create_task(engine.submit(request)) for request in requests]
+    await until(lambda: sum(task.done() for task in submits) == 45)
+    assert {type(task.exception()) for task in submits if task.done()} == {QueueFull}
+    encoding[1].set()
+    await asyncio.wait(submits)
+    assert len(told(engine, Admit)) == 5
+    assert not engine._intake._encoding
 
 
 async def test_a_submit_whose_client_vanishes_after_it_was_accepted_goes_on_once(front: Front) -> None:
