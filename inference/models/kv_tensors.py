@@ -96,7 +96,7 @@ class KvTensors:
 
     def read_block(self, block: int) -> bytes:
         """A copy of one block's numbers, in the order of `block`."""
-        return self.block(block).contiguous().view(torch.uint8).cpu().numpy().tobytes()
+        return self.block(block).view(torch.uint8).cpu().numpy().tobytes()
 
     def write_block(self, block: int, payload: memoryview) -> None:
         """Make a block what `read_block` gave. The payload may lie at any address; torch wants a round one."""
