@@ -142,22 +142,26 @@ class EngineConfig:
     policy: str = setting(
         "ENGINE_POLICY",
         "fcfs",
-        "Who starts next: first come, longest cached prefix of the same user, or priority with ageing.",
+        "Who of a user's requests starts next: first come, longest cached prefix, or priority with ageing.",
         choices=("fcfs", "lpm", "priority"),
     )
     ageing_s: float = setting(
         "ENGINE_AGEING_S",
         10.0,
-        "Under the priority policy a waiting request rises by one level in so many seconds.",
+        "Under the priority policy a waiting request rises by one level in so many seconds; under lpm nobody is "
+        "overtaken for longer. One offline request at a time counts as interactive after six times as long.",
         between=(0.1, 3600),
     )
     fair_shares: bool = setting(
-        "ENGINE_FAIR_SHARES", True, "Users with waiting requests get equal shares of the tokens."
+        "ENGINE_FAIR_SHARES",
+        True,
+        "Users with waiting requests get equal shares of the tokens; off: the policy orders all requests together.",
     )
     target_tpot_ms: float = setting(
         "ENGINE_TARGET_TPOT_MS",
         200.0,
-        "Prefill chunks shrink until a step with running streams takes at most this, as measured.",
+        "Prefill chunks shrink until a step with interactive streams takes at most this, as measured; they keep a "
+        "quarter of the device in any case.",
         between=(1, 60_000),
     )
     max_wait_ms: int = setting(

@@ -166,6 +166,25 @@ def test_two_thousand_mixed_requests_with_aborts_leave_no_block_behind() -> None
             assert core.driver.end(request).reason == "length"
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_requests_of_the_same_moment_never_get_each_others_answers(seed: int) -> None:
+    """BA-01: 16 at once, 4 of them in 2 conversations of one user; rows join and leave the running batch."""
+    source = random.Random(seed)
+    core = make_fake_core(num_blocks=48, max_batch=6, step_tokens=24)
+    requests = []
+    for number in range(16):
+        conversation = b"a" if number in (0, 1) else b"b" if number in (2, 3) else b""
+        prompt = [*prompt_of(12), number, *prompt_of(source.randint(1, 9), number)]
+        salt = b"one" if number < 4 else bytes([number % 5])
+        requests.append(admit(prompt, max_tokens=source.randint(3, 12), conversation=conversation, salt=salt))
+        core.driver.step(*requests[-1:])
+        for _ in range(source.randint(0, 2)):
+            core.driver.step()
+    core.driver.run()
+    for request in requests:
+        assert core.driver.ids(request) == expected(request.prompt_ids, request.max_tokens)
+
+
 @given(
     sizes=st.lists(
         st.tuples(st.integers(1, 30), st.integers(0, 20), st.integers(0, 3)), min_size=1, max_size=12

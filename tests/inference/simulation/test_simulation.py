@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -17,7 +18,7 @@ from inference.simulation.__main__ import main, simulate
 from inference.simulation.costs import SLOW_CORES, TWO_CORES
 from inference.simulation.engine import PromiseBroken, SimulatedEngine
 from inference.simulation.load import GREEDY, Arrival, Crowd, Load
-from inference.simulation.results import result_of
+from inference.simulation.results import PACING_FACTOR, result_of
 from inference.simulation.service import bound
 
 LIMITS = Limits.of(EngineConfig())
@@ -54,6 +55,23 @@ def test_a_device_too_slow_for_the_target_still_reads_prompts_and_slows_streams_
     assert result_of(run, LIMITS).promises[0].is_kept
     beside_streams = [seconds - bare for seconds, bare in run.stream_steps]
     assert sum(beside_streams) > 0.1 * sum(seconds for seconds, _ in run.stream_steps)
+
+
+def test_four_streams_keep_their_pace_while_a_prompt_of_3000_tokens_is_read() -> None:
+    """No gap of a stream exceeds the target and a quarter; in one piece the prompt would stop them for 1.4 s."""
+    costs = replace(TWO_CORES, noise=0.0, spike_share=0.0)
+    streams = [arrival(f"reader-{number}", number, prompt=60, answer=80) for number in range(4)]
+    late = arrival("writer", 9, prompt=3000, answer=2, at_s=0.2)
+    run = SimulatedEngine(LIMITS, costs).run([*streams, late], no_reply)
+    answers = {answer.arrival.user: answer for answer in run.answers}
+    gaps = [
+        later - earlier
+        for number in range(4)
+        for earlier, later in pairwise(answers[f"reader-{number}"].token_times)
+    ]
+    assert max(gaps) <= PACING_FACTOR * LIMITS.target_tpot_s
+    assert answers["writer"].ttft_s <= 2.5
+    assert all(len(answers[f"reader-{number}"].token_ids) == 80 for number in range(4))
 
 
 @pytest.mark.parametrize("fair_shares", [True, False])
