@@ -17,6 +17,7 @@ from dataclasses import replace
 from inference.config import EngineConfig
 from inference.core.messages import (
     CoreReady,
+    CoreStats,
     DeclaredPrefix,
     FinishedOut,
     Forget,
@@ -228,7 +229,7 @@ class Engine:
         self._probe()
 
     def on_step(self, step: StepPack) -> None:
-        if step.progress or step.stats.embedded_texts > self.counters.core.embedded_texts:
+        if step.progress or _lane_work(step.stats) > _lane_work(self.counters.core):
             self.readiness.on_progress()
         self.counters.core = step.stats
         for out in step.finished:
@@ -300,3 +301,7 @@ class Engine:
     def _probe(self) -> None:
         self.readiness.on_probe()
         self._background.probe(self.model.tokenizer.encode_plain("Hi", is_start=True))
+
+
+def _lane_work(stats: CoreStats) -> int:
+    return stats.embedded_texts + stats.verified_pairs

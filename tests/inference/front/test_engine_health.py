@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from inference.config import EngineConfig
 from inference.core.messages import (
     CoreReady,
@@ -63,16 +65,17 @@ async def test_a_failed_answer_alone_says_nothing_about_the_engine() -> None:
     assert engine.reason == ""
 
 
-async def test_a_long_embedding_job_that_gets_on_leaves_the_engine_ready() -> None:
+@pytest.mark.parametrize("what", ["embedded_texts", "verified_pairs"])
+async def test_a_long_job_of_the_lane_that_gets_on_leaves_the_engine_ready(what: str) -> None:
     engine, clock = make_engine()
     for num_texts in range(1, 10):
         engine.readiness.on_work(True)
         clock.now += 0.8 * engine.config.probe_timeout_s
         assert engine.reason == ""
-        engine.on_step(StepPack(stats=CoreStats(embedded_texts=num_texts)))
+        engine.on_step(StepPack(stats=CoreStats(**{what: num_texts})))
     engine.readiness.on_work(True)
     clock.now += 0.8 * engine.config.probe_timeout_s
-    engine.on_step(StepPack(stats=CoreStats(embedded_texts=9)))
+    engine.on_step(StepPack(stats=CoreStats(**{what: 9})))
     clock.now += 0.8 * engine.config.probe_timeout_s
     assert "no token" in engine.reason
 
