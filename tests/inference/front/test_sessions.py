@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from inference.core.messages import FinishedOut, TokenOut
@@ -33,7 +35,8 @@ def attach(name: str, after: int = 0) -> pb.SessionCommand:
 
 
 async def next_pack(session: ClientSession) -> pb.EventPack:
-    pack = await session.next_pack()
+    async with asyncio.timeout(5):
+        pack = await session.next_pack()
     assert pack is not None
     return pack
 
