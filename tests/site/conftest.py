@@ -64,8 +64,9 @@ def give(site: LiveSite, name: str, rows: Property) -> None:
     site.sql(
         """INSERT INTO chat_generation (id, message_id, user_id, engine, model, origin, state, finish_reason,
            error_code, lease_owner, stored_seq, prompt_tokens, reused_head_tokens, reused_prefix_tokens,
-           prefilled_tokens, generated_tokens, queue_ms, prefill_ms, decode_ms, ttft_ms, created_at, deadline_at,
-           finished_at) VALUES (%s, %s, %s, '', '', 'model', 'complete', 'stop', '', '', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+           reused_shared_tokens, reused_disk_tokens, trimmed_messages, prefilled_tokens, generated_tokens,
+           queue_ms, prefill_ms, decode_ms, ttft_ms, created_at, deadline_at, finished_at)
+           VALUES (%s, %s, %s, '', '', 'model', 'complete', 'stop', '', '', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
            now(), now(), now()) ON CONFLICT DO NOTHING""",
         rows.generation, rows.message, owner,
     )  # fmt: skip

@@ -86,9 +86,11 @@ def test_a_caller_at_the_cap_gets_429_with_a_time(site: LiveSite, model: str) ->
     key = site.key("busy")
     site.sql(
         """INSERT INTO chat_generation (id, user_id, engine, model, origin, state, finish_reason, error_code,
-           lease_owner, stored_seq, prompt_tokens, reused_head_tokens, reused_prefix_tokens, prefilled_tokens,
-           generated_tokens, queue_ms, prefill_ms, decode_ms, ttft_ms, created_at, deadline_at, lease_until)
-           SELECT gen_random_uuid(), id, '', '', 'model', 'running', '', '', 'test', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+           lease_owner, stored_seq, prompt_tokens, reused_head_tokens, reused_prefix_tokens,
+           reused_shared_tokens, reused_disk_tokens, trimmed_messages, prefilled_tokens, generated_tokens, queue_ms,
+           prefill_ms, decode_ms, ttft_ms, created_at, deadline_at, lease_until)
+           SELECT gen_random_uuid(), id, '', '', 'model', 'running', '', '', 'test', 0, 0, 0, 0, 0, 0, 0, 0,
+           0, 0, 0, 0, 0,
            now(), now() + interval '1 hour', now() + interval '1 hour'
            FROM accounts_user, generate_series(1, 16) WHERE username = 'busy'"""
     )
