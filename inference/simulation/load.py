@@ -18,12 +18,12 @@ GREEDY = SamplingSpec()
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Of `num_requests` in all the flooder sends a third and offline work is a tenth."""
+    """Of `num_requests` in all the flooder sends half and offline work is a tenth."""
 
     num_requests: int = 3000
     num_users: int = 12
     flood: int = 24  # requests that the flooder always has here or on the way
-    arrivals_per_s: float = 0.7  # first turns of all polite users together
+    arrivals_per_s: float = 0.4  # first turns of all polite users together
     think_s: float = 8.0  # mean pause before a user's next turn
     max_turns: int = 5
     prompt_tokens: tuple[int, int] = (16, 400)  # of a user's message
@@ -47,7 +47,7 @@ class Crowd:
         self._load = load
         self._random = random.Random(seed)  # noqa: S311 - a simulation must repeat
         self._number = 0
-        self._flood_left = load.num_requests // 3 - load.flood
+        self._flood_left = load.num_requests // 2 - load.flood
         self._system = {name: self._text(load.system_tokens) for name in [*self._names(), FLOODER, "bulk"]}
 
     def first_arrivals(self) -> list[Arrival]:
@@ -60,7 +60,7 @@ class Crowd:
         ]
         num_turns = (1 + load.max_turns) / 2
         now = 0.0
-        for _ in range(int((load.num_requests * 2 / 3 - num_offline) / num_turns)):
+        for _ in range(int((load.num_requests / 2 - num_offline) / num_turns)):
             now += self._random.expovariate(load.arrivals_per_s)
             turns_left = self._random.randint(0, load.max_turns - 1)
             arrivals.append(self._first(self._random.choice(self._names()), now, turns_left=turns_left))
