@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from inference.core import conversations
@@ -108,6 +109,16 @@ def test_a_preempted_sequence_finds_everything_again_its_partial_block_too() -> 
     assert sequence.num_computed == len(FIRST)
 
 
+def test_a_tail_that_two_heads_hold_is_copied_and_never_written_into() -> None:
+    kv = make_kv()
+    first = start(kv, COMMON, b"talk")
+    other = kv.kept.conversations.enter(b"other", b"salt", is_closed=False)
+    kv.kept.conversations.keep(other, np.array(COMMON), first.blocks)
+    blocks = list(first.blocks)
+    kv.finish(first, 0.0)
+    assert start(kv, [*COMMON, 1], b"talk").blocks[2] != blocks[2]
+
+
 # --- forgetting
 
 
@@ -179,6 +190,23 @@ def test_the_key_of_one_owner_opens_nothing_to_another() -> None:
     assert kv.pool.num_cached == 0
 
 
+def test_two_that_computed_the_same_at_once_share_it_and_the_last_one_forgotten_takes_it_along() -> None:
+    kv = make_kv()
+    both = [Sequence(admit(FIRST, conversation=key), 1, 0.0) for key in (b"one", b"two")]
+    for sequence in both:
+        assert kv.acquire(sequence, 0.0)
+        sequence.advance(len(FIRST))
+    for sequence in both:
+        kv.publish(sequence)
+        kv.finish(sequence, 0.0)
+    assert kv.pool.num_cached == 4 + 2  # four full blocks and two tails
+    kv.forget(b"one")
+    assert reusable(kv, [*FIRST, 1], b"two") == len(FIRST)
+    kv.forget(b"two")
+    assert kv.pool.num_cached == 0
+    assert kv.problems() == []
+
+
 # --- the operator's prefixes
 
 SHARED = Salts(b"salt", b"operator", 2)
@@ -190,10 +218,12 @@ def test_a_private_child_under_a_shared_parent_is_found_by_its_owner_only() -> N
     turn(kv, [*range(8), 1, 2, 3, 4], b"talk", shared=SHARED)
     same = turn(kv, [*range(8), 1, 2, 3, 4, 5], shared=SHARED)
     assert (same.reused["shared"], same.reused["prefix"]) == (8, 4)
-    stranger = turn(kv, [*range(8), 1, 2, 3, 4, 5], salt=b"x", shared=Salts(b"x", b"operator", 2))
+    stranger = turn(kv, [*range(8), 1, 2, 3, 4, 5], salt=b"tlas", shared=Salts(b"tlas", b"operator", 2))
     assert (stranger.reused["shared"], stranger.reused["prefix"]) == (8, 0)
     private = turn(kv, [*range(8), 1], salt=b"y")
     assert sum(private.reused.values()) == 0
+    again = turn(kv, [*range(8), 1, 2, 3, 4, 5], salt=b"tlas", shared=Salts(b"tlas", b"operator", 2))
+    assert (again.reused["shared"], again.reused["prefix"]) == (8, 4)  # equal words of two owners, two keys
 
 
 def test_forgetting_leaves_the_operators_prefix_and_unsharing_makes_it_ordinary() -> None:
