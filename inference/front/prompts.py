@@ -7,7 +7,7 @@ text can become control tokens. Does not know the model, its window or who asks.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -90,19 +90,26 @@ class PromptBuilder:
         self._template = template
 
     def build(self, segments: Sequence[Segment], *, add_generation_prompt: bool = True) -> Prompt:
-        """Raises InvalidRequest for a history that the template refuses, also after merging equal roles."""
+        """Raises InvalidRequest for a history that the template refuses in every form that says the same."""
         check_segments(segments)
-        try:
-            text = self._render(segments, add_generation_prompt)
-        except TemplateRefused:
-            merged = merge_same_roles(segments)
-            if len(merged) == len(segments):
-                raise
-            segments, text = merged, self._render(merged, add_generation_prompt)
+        segments, text = self._accepted(segments, add_generation_prompt)
         spans = self._spans(segments, text, add_generation_prompt)
         if spans is None:
             return self._without_spans(segments, add_generation_prompt)
         return self._assemble(text, spans, segments)
+
+    def _accepted(
+        self, segments: Sequence[Segment], add_generation_prompt: bool
+    ) -> tuple[Sequence[Segment], str]:
+        """The first form of the history that the template takes, and its text. Raises the refusal of the first."""
+        refusal: TemplateRefused | None = None
+        for form in forms_of(segments):
+            try:
+                return form, self._render(form, add_generation_prompt)
+            except TemplateRefused as error:
+                refusal = refusal or error
+        assert refusal is not None
+        raise refusal
 
     def follows(self, segments: Sequence[Segment]) -> bool:
         """Whether every answer's place in the text is known, so that its ids can stand there. Raises InvalidRequest."""
@@ -244,6 +251,25 @@ def _without_ledgers(segments: Sequence[Segment]) -> list[Segment]:
 def _has_tags(segment: Segment) -> bool:
     """Only answers think: in what others write the tags are text like any other."""
     return segment.role == "assistant" and THINK_TAG.search(segment.text) is not None
+
+
+def forms_of(segments: Sequence[Segment]) -> Iterator[Sequence[Segment]]:
+    """The history as it is, then as templates may want it: alternating roles, no system message, or both."""
+    seen: list[Sequence[Segment]] = []
+    folded = fold_system(segments)
+    for form in (segments, merge_same_roles(segments), folded, merge_same_roles(folded)):
+        if list(form) not in seen:
+            seen.append(list(form))
+            yield form
+
+
+def fold_system(segments: Sequence[Segment]) -> Sequence[Segment]:
+    """Leading system messages become the beginning of the first question, for templates that know no system."""
+    start = next((place for place, segment in enumerate(segments) if segment.role != "system"), len(segments))
+    if not 0 < start < len(segments) or segments[start].role != "user":
+        return segments
+    text = "\n\n".join(segment.text for segment in segments[: start + 1])
+    return [Segment("user", text), *segments[start + 1 :]]
 
 
 def merge_same_roles(segments: Sequence[Segment]) -> list[Segment]:

@@ -18,6 +18,7 @@ from inference.front.spans import marked
 from inference.front.templates import CHATML, ChatTemplate
 from inference.models.tiny import byte_level_tokenizer
 from inference.types import Segment
+from tests.inference.front import families
 
 CONTROL_NAMES = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 TRIMMING = CHATML.replace("message['content']", "message['content'] | trim")
@@ -192,6 +193,31 @@ def test_a_template_that_rewrites_texts_is_followed_without_ledger_and_counted(
     assert "thinking" not in prompt.text
     assert tokenizer.decode(prompt.ids) == prompt.text
     assert prompt.num_fallbacks >= 1
+
+
+def test_a_template_without_system_messages_gets_them_with_the_first_question(
+    tokenizer: ModelTokenizer,
+) -> None:
+    builder = PromptBuilder(tokenizer, ChatTemplate(families.GEMMA))
+    ids = tuple(tokenizer.encode_plain("Hello"))
+    history = [
+        Segment("system", "Be brief.<|im_end|>"),
+        Segment("user", "Hi"),
+        Segment("assistant", "Hello", ids, tokenizer.fingerprint),
+        Segment("user", "And?"),
+    ]
+    prompt = builder.build(history)
+    assert prompt.text.startswith("<|im_start|>user\nBe brief.<|im_end|>\n\nHi<|im_end|>\n")
+    assert prompt.num_ledger_tokens == len(ids)
+    assert prompt.ids == builder.build([Segment("user", "Be brief.<|im_end|>\n\nHi"), *history[2:]]).ids
+
+
+def test_a_history_that_no_form_of_it_makes_right_is_refused_with_the_first_reason(
+    tokenizer: ModelTokenizer,
+) -> None:
+    builder = PromptBuilder(tokenizer, ChatTemplate(families.GEMMA))
+    with pytest.raises(InvalidRequest, match="System role not supported"):
+        builder.build([Segment("system", "Be brief.")])
 
 
 def test_equal_roles_are_merged_where_the_template_wants_them_to_alternate(tokenizer: ModelTokenizer) -> None:
