@@ -89,7 +89,7 @@ class Trimmer:
         What is left out does not depend on `add_generation_prompt`: a warm-up reads what the answer will need.
         """
         turns = Turns(segments)
-        sizes = _Sizes(turns, lambda segment: self._count(segment, room.max_context))
+        sizes = _Sizes(turns, lambda segment: self._count(segment, room.max_context) + self._glue())
         turn = self._first_guess(turns, sizes, room)
         prompt = self._build(turns.behind(turn))
         while len(prompt.ids) > room.prompt_tokens and turn < turns.last:
@@ -101,21 +101,19 @@ class Trimmer:
         return Fitted(prompt, kept, len(segments) - len(kept))
 
     def _first_guess(self, turns: Turns, sizes: _Sizes, room: Room) -> int:
-        """The first cut behind which all seems to fit, from counts of the texts alone: nothing is rendered."""
+        """The first cut behind which all seems to fit, from counts of the messages alone: nothing is rendered."""
         if most_tokens(turns.segments) <= room.prompt_tokens:
             return 0
         turn = 0
         while turn < turns.last:
-            num_kept = len(turns.behind(turn)) + 1  # and the header of the answer
-            if sizes.behind(turn) + num_kept * self._glue() <= room.prompt_tokens:
+            answer_header = self._glue()
+            if sizes.behind(turn) + answer_header <= room.prompt_tokens:
                 return turn
             turn = sizes.next_cut(turn, room.stride_tokens)
         return turn
 
     def _count(self, segment: Segment, max_context: int) -> int:
         """Tokens of its text alone. A text that could never be kept isn't worth being read."""
-        if segment.token_ids and segment.tokenizer == self._tokenizer.fingerprint:
-            return len(segment.token_ids)
         least = estimate_tokens((segment,))
         if least > max_context:
             return least

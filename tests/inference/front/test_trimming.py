@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -73,7 +75,7 @@ def test_the_cut_stays_for_many_turns_so_that_prompts_are_append_only_between_cu
         not new.text.startswith(old.text[:-answer_header].rsplit("<|im_start|>user", 1)[0])
         for old, new in pairwise(prompts)
     )
-    tokens_per_turn = 2 * 60
+    tokens_per_turn = len(MODEL.prompts.build(turn(0), add_generation_prompt=False).ids)
     assert 0 < moves <= 80 * tokens_per_turn / room.stride_tokens
 
 
@@ -132,6 +134,36 @@ def test_a_short_history_is_rendered_once_and_a_long_one_a_few_times_whatever_it
     one.fit(history(401), room_for(WINDOW, None))
     assert len(builds) <= 2
     assert max(builds) < 40
+
+
+def test_what_counts_in_the_end_are_the_ids_of_the_prompt() -> None:
+    """A template that writes more than its messages let expect: one more stride has to go."""
+
+    def build(segments: Sequence[Segment], *, add_generation_prompt: bool = True) -> Prompt:
+        prompt = MODEL.prompts.build(segments, add_generation_prompt=add_generation_prompt)
+        return replace(prompt, ids=[*prompt.ids, *[0] * 550]) if len(segments) > 4 else prompt
+
+    room = room_for(WINDOW, None)
+    expected = trimmer().fit(history(40), room)
+    fitted = Trimmer(build, MODEL.tokenizer).fit(history(40), room)
+    assert len(fitted.prompt.ids) <= room.prompt_tokens < len(expected.prompt.ids) + 550
+    assert expected.trimmed_messages < fitted.trimmed_messages < expected.trimmed_messages + 10
+
+
+def test_a_ledger_that_fits_a_beginning_only_counts_as_its_text_does() -> None:
+    known = MODEL.tokenizer.fingerprint
+    ledger = [
+        replace(s, token_ids=(0x41,), tokenizer=known) if s.role == "assistant" else s for s in history(40)
+    ]
+    room = room_for(WINDOW, None)
+    assert trimmer().fit(ledger, room).trimmed_messages == trimmer().fit(history(40), room).trimmed_messages
+
+
+def test_a_conversation_of_short_messages_keeps_most_of_the_window() -> None:
+    """Kills strides that count texts only: what the template writes around them is most of such a prompt."""
+    room = room_for(WINDOW, None)
+    fitted = trimmer().fit(history(200, size=3), room)
+    assert len(fitted.prompt.ids) > room.prompt_tokens - room.stride_tokens - 200
 
 
 def test_texts_that_were_counted_once_are_not_read_again() -> None:
