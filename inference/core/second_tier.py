@@ -93,8 +93,10 @@ class SecondTier:
 
     def is_ready(self, sequence: Sequence, now: float) -> bool:
         """Whether the sequence has nothing to wait for. Ask before it takes its blocks."""
-        if sequence.id in self._settled or not adoption.has_room(self._kv, sequence):
+        if sequence.id in self._settled or not self.disk.num_blocks:
             return True
+        if not adoption.has_room(self._kv, sequence):
+            return True  # nor can it start now; it asks again
         visit = self._next_visit(sequence, self._visits.pop(sequence.id, None), now)
         if visit is None:
             self._settled.add(sequence.id)
@@ -120,7 +122,7 @@ class SecondTier:
         return None
 
     def _begin(self, sequence: Sequence, now: float, gives_up_at: float | None = None) -> _Visit | None:
-        if now < self._paused_until or not self.disk.num_blocks:
+        if now < self._paused_until:
             return None
         missing = adoption.missing(self._kv, sequence)
         num_kept = self.disk.num_kept(missing)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inference.core import second_tier
+from inference.core import adoption, second_tier
 from inference.core.conversations import Conversations
 from inference.core.disk_record import BlockLayout
 from inference.core.disk_store import DiskStore
@@ -17,6 +17,7 @@ from inference.core.disk_tier import DiskTier, Threads
 from inference.core.messages import Admit, DeclaredPrefix, Forget, SharePrefixes
 from inference.core.prefix import Salts
 from inference.core.second_tier import BlockBytes, SecondTier
+from inference.core.sequence import Sequence
 from tests.inference.core.conftest import MakeDriver
 from tests.inference.core.driver import Driver, admit
 from tests.inference.core.executors import Held, Inline
@@ -112,6 +113,8 @@ def test_what_came_back_counts_as_from_disk_once(folder: Path) -> None:
     again = setup.ask(prompt)
     assert setup.disk_tokens(again) == 0
     assert setup.core.driver.end(again).reused_head_tokens == 23
+    by_content = setup.ask(prompt, conversation=b"")
+    assert (setup.disk_tokens(by_content), setup.core.driver.end(by_content).reused_prefix_tokens) == (0, 20)
 
 
 def test_only_what_memory_lacks_is_read(folder: Path) -> None:
@@ -330,6 +333,60 @@ def test_forgetting_erases_from_disk_what_was_evicted_and_what_would_be(folder: 
     assert all(OTHER_TALK.hex() in path.name for path in setup.files)
 
 
+def test_forgetting_takes_back_from_memory_what_came_from_disk(folder: Path) -> None:
+    setup = start(folder)
+    prompt = prompt_of(24)
+    setup.ask(prompt)
+    setup.crowd_out()
+    setup.ask(prompt)
+    before = setup.core.driver.loop.stats()
+    setup.core.driver.step(Forget(TALK))
+    after = setup.core.driver.loop.stats()
+    assert after.forgotten_blocks == before.blocks_cached - after.blocks_cached == 7
+
+
+def test_a_chain_whose_beginning_came_back_meanwhile_goes_on_behind_it(folder: Path) -> None:
+    setup = start(folder)
+    prompt = prompt_of(24)
+    setup.ask(prompt)
+    setup.crowd_out()
+    kv, write = setup.core.kv, setup.core.runner.write
+    waits = Sequence(admit(prompt, conversation=TALK), 1, 0.0)
+    blocks = adoption.missing(kv, waits)
+    payloads = setup.tier.disk.read(blocks).payloads
+    assert adoption.adopt(kv, waits, blocks[:2], payloads[:2], write) == 2
+    assert adoption.adopt(kv, waits, blocks, payloads, write) == 3
+    assert adoption.adopt(kv, waits, blocks, payloads, write) == 0
+    assert kv.problems() == []
+    assert setup.disk_tokens(setup.ask(prompt)) == 20
+
+
+def test_a_sequence_that_comes_back_to_the_queue_looks_on_the_disk_again(folder: Path) -> None:
+    setup = start(folder)
+    prompt = prompt_of(24)
+    setup.ask(prompt)
+    setup.crowd_out()
+    waits = Sequence(admit(prompt, conversation=TALK), 1, 0.0)
+    for _ in range(2):
+        assert not setup.tier.is_ready(waits, 0.0)
+        assert setup.tier.is_ready(waits, 0.0)
+        setup.core.kv.clear()
+        setup.tier.begin_step([waits])
+        assert setup.tier.is_ready(waits, 0.0), "it has waited already"
+        setup.tier.begin_step([])
+
+
+def test_the_operators_blocks_go_to_no_disk(folder: Path) -> None:
+    """Also when a user's conversation was the first to compute them."""
+    setup = start(folder, shared_overlap=0.0)
+    prompt = prompt_of(24)
+    request = admit(prompt, max_tokens=3, conversation=TALK)
+    setup.core.driver.run(SharePrefixes([DeclaredPrefix("system", prompt[:9])]), request)
+    setup.crowd_out()
+    assert setup.core.driver.loop.stats().blocks_shared == 0
+    assert len(setup.files) == 4
+
+
 def test_a_conversation_forgotten_while_it_waits_for_the_disk_is_computed(folder: Path) -> None:
     disk = Held()
     setup = start(folder, reader=disk)
@@ -338,12 +395,13 @@ def test_a_conversation_forgotten_while_it_waits_for_the_disk_is_computed(folder
     setup.crowd_out()
     waits = admit(prompt, max_tokens=3, conversation=TALK)
     driver.step(waits)
+    disk.run_all()  # what was read before is not taken after
     driver.step(Forget(TALK))
-    disk.run_all()
     driver.run()
     assert driver.ids(waits) == expected(prompt, 3)
     assert setup.disk_tokens(waits) == 0
     setup.crowd_out()
+    disk.run_all()
     assert setup.files == []
 
 

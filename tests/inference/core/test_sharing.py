@@ -7,6 +7,7 @@ import random
 import pytest
 
 from inference.core.messages import Admit, DeclaredPrefix, Forget, SharePrefixes
+from inference.core.prefix import Salts
 from tests.inference.core.driver import Driver, admit
 from tests.inference.core.fakes import FakeCore, expected, make_fake_core
 
@@ -91,6 +92,22 @@ def test_what_a_user_has_already_is_not_computed_again_when_sharing_begins() -> 
     again = ask(core.driver, [*long, 41], b"a")
     assert core.driver.end(again).reused_prefix_tokens == 28
     assert core.driver.end(again).prefilled_tokens == len(long) + 1 - 28
+
+
+def test_a_chain_that_began_as_a_users_own_never_becomes_the_operators() -> None:
+    core = declared(overlap=0.5)
+    ask(core.driver, QUESTION, b"a")
+    ask(core.driver, QUESTION, b"b")
+    prefix = core.kv.prefix
+    first, second = prefix.match(Salts(b"a"), QUESTION, [], 8)
+    core.kv.kept.drop(second)
+    for block in [b for b in core.kv.pool.cached_blocks() if core.kv.kept.is_shared(b)]:
+        if core.kv.pool.is_cached(block):  # the loss of its parent took it along otherwise
+            core.kv.kept.drop(block)
+    request = ask(core.driver, QUESTION, b"a")
+    assert core.driver.end(request).reused_prefix_tokens == 4
+    assert core.driver.loop.stats().blocks_shared == 0
+    assert prefix.match(Salts(b"a"), QUESTION, [first], 8)
 
 
 def test_under_load_the_first_prompt_computes_it_for_all() -> None:
