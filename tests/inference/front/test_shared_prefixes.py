@@ -105,11 +105,18 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path, prompts: PromptBuilde
         read_shared_prefixes(str(path), prompts)
 
 
-def test_a_template_without_a_system_role_is_named_at_the_start(tmp_path: Path) -> None:
-    with pytest.raises(SharedPrefixesError, match="no system role"):
-        declare(
-            tmp_path, {"desk": "Be kind."}, PromptBuilder(ByteTokenizer(), ChatTemplate(NO_SYSTEM + CHATML))
-        )
+def test_without_a_system_role_the_beginning_of_the_first_question_is_shared(tmp_path: Path) -> None:
+    prompts = PromptBuilder(ByteTokenizer(), ChatTemplate(NO_SYSTEM + CHATML))
+    ((_, prefix),) = declare(tmp_path, {"desk": "Be kind."}, prompts)
+    asked = prompts.build([Segment("system", "Be kind."), Segment("user", "Hello")]).ids
+    assert prefix == asked[: len(prefix)]
+    assert ByteTokenizer().decode(prefix).endswith("Be kind.\n\n")
+
+
+def test_a_template_that_refuses_the_prompt_is_named_at_the_start(tmp_path: Path) -> None:
+    prompts = PromptBuilder(ByteTokenizer(), ChatTemplate("{{ raise_exception('no chat here') }}"))
+    with pytest.raises(SharedPrefixesError, match="no chat here"):
+        declare(tmp_path, {"desk": "Be kind."}, prompts)
 
 
 async def test_every_new_core_hears_of_the_prefixes_before_it_is_probed() -> None:
