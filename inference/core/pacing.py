@@ -21,11 +21,7 @@ MIN_PREFILL_TOKENS = 8
 # about prompts. An older step counts less, as contexts grow and neighbours come and go.
 WINDOW = 32
 FADING = 0.95
-# Relative error beyond which a step counts less the further off it is (Huber): a step that a neighbour slowed down
-# tenfold says nothing about the next one.
-MIN_TOLERANCE = 0.1
-NUM_REWEIGHTINGS = 3
-# A fit takes about 0.3 ms, so it is made anew after so many steps. One that only decodes, the usual case, counts a
+# A fit takes about 0.1 ms, so it is made anew after so many steps. One that only decodes, the usual case, counts a
 # quarter.
 REFIT_AFTER = 4
 # While the target bounds the step, every so many steps with prefill one reads half as much. Were all of one size,
@@ -100,23 +96,19 @@ class Pacer:
         return prices
 
     def _fit(self) -> np.ndarray:
-        """Least squares over relative errors, so that a long step counts no more than a short one."""
+        """Least squares over relative errors.
+
+        A long step then counts no more than a short one, and one that a neighbour slowed down tenfold, whose every
+        price is far too low beside its length, next to nothing.
+        """
         steps = [*self._with_prefill, *self._without]
-        fading = [
-            FADING ** (len(w) - 1 - i) for w in (self._with_prefill, self._without) for i in range(len(w))
+        ages = [
+            len(window) - 1 - i for window in (self._with_prefill, self._without) for i in range(len(window))
         ]
         seconds = np.array([step.seconds for step in steps])
         held = [(1, step.prefill_tokens, step.decode_rows, step.lane_tokens) for step in steps]
         rows = np.array(held) / UNITS / seconds[:, None]
-        inertia = INERTIA / np.median(seconds) ** 2
-        prices = self._prices
-        weights = np.array(fading)
-        for _ in range(NUM_REWEIGHTINGS):
-            prices = _solve(rows, weights, self._prices, inertia)
-            errors = np.abs(1.0 - rows @ prices)
-            tolerance = max(MIN_TOLERANCE, float(np.median(errors)))
-            weights = np.array(fading) * np.minimum(1.0, tolerance / np.maximum(errors, tolerance))
-        return prices
+        return _solve(rows, FADING ** np.array(ages), self._prices, INERTIA / float(np.median(seconds)) ** 2)
 
 
 def _solve(rows: np.ndarray, weights: np.ndarray, before: np.ndarray, inertia: float) -> np.ndarray:

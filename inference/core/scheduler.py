@@ -228,9 +228,8 @@ class Scheduler:
         It is worth waiting for those who surely go on: who is of a lower class may stand still as long as people come.
         """
         own_class = self._classes.of(sequence)
-        reading = [other for other in self.running if other.state is State.PREFILL and self._may_run(other)]
-        able = [other for other in reading if self._classes.of(other) <= own_class]
-        if is_being_computed(sequence, able, self._kv):
+        reading = [other for other in self.running if other.state is State.PREFILL]
+        if is_being_computed(sequence, [s for s in reading if self._classes.of(s) <= own_class], self._kv):
             return False
         return self.second_tier is None or self.second_tier.is_ready(sequence, now)
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from inference.core.kv_cache import KvCache
-from inference.core.sequence import Sequence, State
+from inference.core.sequence import Sequence
 
 
-def is_being_computed(sequence: Sequence, running: Iterable[Sequence], kv: KvCache) -> bool:
-    """Whether the next block that a waiting sequence would compute is one that a running sequence is about to fill.
+def is_being_computed(sequence: Sequence, reading: Iterable[Sequence], kv: KvCache) -> bool:
+    """Whether the next block that a waiting sequence would compute is about to be filled by one in `reading`.
 
-    Only one that still reads its prompt: who decodes has published all that both have in common. When it ends, fails
+    Those still read their prompts: who decodes has published all that both have in common. When it ends, fails
     or is preempted it runs no more, and nobody waits for it.
     """
     size = kv.block_tokens
     if len(sequence.token_ids) <= size:
         return False  # the last token is always computed, so there is no whole block to wait for
-    readers = [other for other in running if _begins_like(sequence, other, size)]
+    readers = [other for other in reading if _begins_like(sequence, other, size)]
     if not readers:
         return False
     end = (kv.num_reusable(sequence) // size + 1) * size
@@ -32,8 +32,7 @@ def is_being_computed(sequence: Sequence, running: Iterable[Sequence], kv: KvCac
 
 def _begins_like(sequence: Sequence, other: Sequence, num_tokens: int) -> bool:
     return (
-        other.state is State.PREFILL
-        and other.admit.salt == sequence.admit.salt
+        other.admit.salt == sequence.admit.salt
         and len(other.token_ids) >= num_tokens
         and other.token_ids[:num_tokens] == sequence.token_ids[:num_tokens]
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from inference.core import fairness
+from inference.core.classes import Classes
 from inference.core.fairness import FairShares
 from inference.core.messages import Admit
 from inference.core.policy import FirstCome
+from inference.core.queue_order import in_order
 from inference.core.sequence import Sequence, State
 from tests.inference.core.driver import admit
 from tests.inference.core.fakes import make_fake_core
@@ -142,3 +144,14 @@ def test_offline_and_background_work_do_not_cost_their_user_the_place_in_the_cha
     shares.charge(warm, 10)
     assert shares.served(chat) == 0.0
     assert order(shares, [chat, other]) == ["u", "v"]
+
+
+def test_who_was_preempted_goes_on_before_others_start_whatever_the_shares() -> None:
+    shares, classes = FairShares(), Classes(60.0)
+    interrupted, poorer = waiting("richer"), waiting("poorer")
+    for sequence in (poorer, interrupted):
+        shares.arrive(sequence, [])
+    shares.charge(interrupted, 10)
+    assert in_order([poorer, interrupted], classes, shares, FirstCome(), 0.0) == [poorer, interrupted]
+    interrupted.prompt_done = 10
+    assert in_order([poorer, interrupted], classes, shares, FirstCome(), 0.0) == [interrupted, poorer]

@@ -109,4 +109,6 @@ def test_only_a_whole_block_more_than_is_cached_is_waited_for() -> None:
     core.driver.step(admit(prompt_of(60), max_tokens=1))
     longer = {size: Sequence(admit(prompt_of(size)), size, 0.0) for size in (17, 20, 21)}
     held = {size for size, one in longer.items() if is_being_computed(one, core.scheduler.running, core.kv)}
+    stranger = Sequence(admit(prompt_of(21), salt=b"stranger"), 1, 0.0)
+    assert not is_being_computed(stranger, core.scheduler.running, core.kv)
     assert held == {21}  # 16 are cached, and of 20 the last must be computed anyway
