@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from array import array
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -114,10 +115,8 @@ class EngineClient:
 
     async def submit(self, request: GenerateRequest) -> Submitted:
         """Raises a RequestRefused when the engine does not take the request."""
-        try:
+        with _sendable():
             message = convert.request_to_pb(request)
-        except (ValueError, TypeError) as error:  # lone surrogates, numbers outside the field
-            raise InvalidRequest(f"the request cannot be sent: {error}") from error
         reply = await self._call(self._stub().Submit, message)
         return Submitted(reply.engine, reply.prompt_tokens, reply.trimmed_messages)
 
@@ -144,38 +143,46 @@ class EngineClient:
         `only_if_orphaned`: for a keeper that follows without showing it to anybody. It ends as orphaned, and goes on
         when another client follows it.
         """
-        message = pb.CancelRequest(
-            generation_id=generation_id, reason=reason, only_if_orphaned=only_if_orphaned
-        )
+        with _sendable():
+            message = pb.CancelRequest(
+                generation_id=generation_id, reason=reason, only_if_orphaned=only_if_orphaned
+            )
         reply: pb.CancelReply = await self._call(self._stub().Cancel, message)
         return reply.was_running
 
     async def warm(self, segments: Sequence[Segment], owner: Owner) -> bool:
         """Asks for the prefill of a history; False when the engine has better things to do."""
-        message = pb.WarmRequest(segments=convert.segments_to_pb(segments), owner=convert.owner_to_pb(owner))
+        with _sendable():
+            message = pb.WarmRequest(
+                segments=convert.segments_to_pb(segments), owner=convert.owner_to_pb(owner)
+            )
         reply: pb.WarmReply = await self._call(self._stub().Warm, message)
         return reply.accepted
 
     async def forget(self, owner: Owner) -> int:
         """Drops the kept KV of a conversation; the number of blocks that were freed."""
-        message = pb.ForgetRequest(owner=convert.owner_to_pb(owner))
+        with _sendable():
+            message = pb.ForgetRequest(owner=convert.owner_to_pb(owner))
         reply: pb.ForgetReply = await self._call(self._stub().Forget, message)
         return reply.freed_blocks
 
     async def count_tokens(self, segments: Sequence[Segment]) -> TokenCount:
-        message = pb.CountTokensRequest(segments=convert.segments_to_pb(segments))
+        with _sendable():
+            message = pb.CountTokensRequest(segments=convert.segments_to_pb(segments))
         reply = await self._call(self._stub().CountTokens, message)
         return TokenCount(reply.num_tokens, reply.max_context)
 
     async def embed(self, texts: Sequence[str]) -> EmbedResult:
-        message = pb.EmbedRequest(texts=texts)
+        with _sendable():
+            message = pb.EmbedRequest(texts=texts)
         reply = await self._call(self._stub().Embed, message, EMBED_TIMEOUT_S)
         num_tokens = sum(vector.num_tokens for vector in reply.vectors)
         return EmbedResult([_floats(vector.values) for vector in reply.vectors], reply.embedder, num_tokens)
 
     async def verify(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
         """One score per pair, 1 = same meaning. Raises NotSupported where no verifier is loaded."""
-        message = pb.VerifyRequest(pairs=[pb.Pair(first=first, second=second) for first, second in pairs])
+        with _sendable():
+            message = pb.VerifyRequest(pairs=[pb.Pair(first=first, second=second) for first, second in pairs])
         return list((await self._call(self._stub().Verify, message, EMBED_TIMEOUT_S)).scores)
 
     async def info(self) -> EngineInfo:
@@ -244,6 +251,15 @@ class EngineClient:
         authority = Path(self._tls_cert).read_bytes() if self._tls_cert else None
         credentials = grpc.ssl_channel_credentials(authority)
         return grpc.aio.secure_channel(self.address, credentials, options=self._options)
+
+
+@contextmanager
+def _sendable() -> Iterator[None]:
+    """Around the making of a message from what a caller gave."""
+    try:
+        yield
+    except convert.UNSENDABLE as error:
+        raise InvalidRequest(f"the request cannot be sent: {error}") from error
 
 
 def _floats(little_endian: bytes) -> array[float]:

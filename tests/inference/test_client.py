@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import fields
 
 import grpc
@@ -76,6 +76,32 @@ def test_a_request_survives_the_wire() -> None:
 def test_stats_and_info_have_every_field_of_the_contract() -> None:
     for cls, message in ((EngineStats, pb.StatsReply), (EngineInfo, pb.InfoReply)):
         assert {field.name for field in fields(cls)} == {field.name for field in message.DESCRIPTOR.fields}
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda client: client.submit(request_of(Sampling(temperature=10**400))),
+        lambda client: client.submit(request_of(Sampling(seed="7"))),
+        lambda client: client.warm([Segment("user", "\ud800")], Owner("t", "u")),
+        lambda client: client.forget(Owner("t", "\ud800")),
+        lambda client: client.count_tokens([Segment("user", "\ud800")]),
+        lambda client: client.embed(["\ud800"]),
+        lambda client: client.verify([("a", 5)]),
+        lambda client: client.cancel("\ud800"),
+    ],
+)
+async def test_what_no_message_can_hold_is_an_invalid_request(
+    ask: Callable[[EngineClient], Awaitable[object]], tmp_path: object
+) -> None:
+    client = EngineClient(f"unix:{tmp_path}/nobody.sock")
+    with pytest.raises(errors.InvalidRequest, match="cannot be sent"):
+        await ask(client)
+    await client.close()
+
+
+def request_of(sampling: Sampling) -> GenerateRequest:
+    return GenerateRequest("id", (Segment("user", "Hello"),), Owner("t", "u"), sampling)
 
 
 async def test_calls_without_an_engine_fail_as_unavailable(tmp_path: object) -> None:
