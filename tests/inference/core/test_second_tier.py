@@ -392,6 +392,7 @@ def test_a_conversation_forgotten_while_it_waits_for_the_disk_is_computed(folder
     setup = start(folder, reader=disk)
     driver, prompt = setup.core.driver, prompt_of(24)
     setup.ask(prompt)
+    setup.ask(prompt_of(24), conversation=OTHER_TALK)
     setup.crowd_out()
     waits = admit(prompt, max_tokens=3, conversation=TALK)
     driver.step(waits)
@@ -402,7 +403,8 @@ def test_a_conversation_forgotten_while_it_waits_for_the_disk_is_computed(folder
     assert setup.disk_tokens(waits) == 0
     setup.crowd_out()
     disk.run_all()
-    assert setup.files == []
+    assert setup.files
+    assert all(OTHER_TALK.hex() in path.name for path in setup.files)
 
 
 def test_a_forgotten_conversation_that_is_preempted_never_gets_to_the_disk(folder: Path) -> None:
