@@ -7,7 +7,7 @@ is left to it. Every objection is an InvalidRequest that names the prompt by its
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -30,10 +30,11 @@ def as_requests(
     fields: Mapping[str, Any],
 ) -> list[GenerateRequest]:
     """One request per prompt, in order. `fields` are fields of Sampling that hold for all of them."""
-    prompts = [prompts] if isinstance(prompts, str) else list(prompts)
-    chosen = _for_each(sampling or Sampling(), Sampling, len(prompts), "samplings")
+    prompts = _as_list(prompts)
+    chosen = _for_each(Sampling() if sampling is None else sampling, Sampling, len(prompts), "samplings")
     conversations = _for_each(conversation, str, len(prompts), "conversations")
     _check_conversations(conversations)
+    _check_names(fields)
     return [
         _as_request(place, prompt, replace(own, **fields), key)
         for place, (prompt, own, key) in enumerate(zip(prompts, chosen, conversations, strict=True))
@@ -56,8 +57,22 @@ def _as_request(place: int, prompt: Prompt, sampling: Sampling, conversation: st
     _check_types(place, sampling)
     try:  # the form that requests have at the engine's door says of which type every value must be
         return convert.request_from_pb(convert.request_to_pb(request))
-    except (TypeError, ValueError) as error:
+    except convert.UNSENDABLE as error:
         raise InvalidRequest(named(error, place)) from error
+
+
+def _as_list(prompts: Any) -> list[Any]:
+    if isinstance(prompts, str):
+        return [prompts]
+    if isinstance(prompts, Segment | Mapping | bytes) or not isinstance(prompts, Iterable):
+        raise InvalidRequest(f"generate takes a list of prompts, not {_kind(prompts)}")
+    return list(prompts)
+
+
+def _check_names(fields: Mapping[str, Any]) -> None:
+    unknown = sorted(set(fields) - set(Sampling.__dataclass_fields__))
+    if unknown:
+        raise InvalidRequest(f"there is no sampling value {unknown[0]!r}; see inference.types.Sampling")
 
 
 def _check_types(place: int, sampling: Sampling) -> None:
@@ -67,21 +82,29 @@ def _check_types(place: int, sampling: Sampling) -> None:
         value = getattr(sampling, name)
         try:
             convert.sampling_to_pb(Sampling(**{name: value}))
-        except (TypeError, ValueError) as error:
+        except convert.UNSENDABLE as error:
             raise InvalidRequest(f"prompt {place}: {name} cannot be {value!r}") from error
 
 
 def _as_segments(place: int, prompt: Prompt) -> tuple[Segment, ...]:
     if isinstance(prompt, str):
         return (Segment("user", prompt),)
+    if isinstance(prompt, Segment | Mapping):
+        raise InvalidRequest(f"prompt {place} is a message; a history is a list of its own: [[message, ...]]")
     if not isinstance(prompt, list | tuple):
         raise InvalidRequest(f"prompt {place} is text or a list of messages, not {_kind(prompt)}")
     return tuple(_as_segment(place, message) for message in prompt)
 
 
 def _as_segment(place: int, message: object) -> Segment:
-    if isinstance(message, Segment):
-        return message
+    segment = message if isinstance(message, Segment) else _read_message(place, message)
+    for name, value in (("role", segment.role), ("content", segment.text)):
+        if not isinstance(value, str):
+            raise InvalidRequest(f"prompt {place}: the {name} of a message is text, not {_kind(value)}")
+    return segment
+
+
+def _read_message(place: int, message: object) -> Segment:
     if not isinstance(message, Mapping):
         raise InvalidRequest(f"prompt {place}: a message is a Segment or a dict, not {_kind(message)}")
     if set(message) != MESSAGE_FIELDS:
@@ -95,7 +118,7 @@ def _for_each(given: Any, kind: type, number: int, name: str) -> list[Any]:
     """`given` for every prompt, or one of them for each."""
     if isinstance(given, kind):
         return [given] * number
-    each = list(given)
+    each = list(given) if isinstance(given, list | tuple) else []
     if len(each) != number or not all(isinstance(one, kind) for one in each):
         raise InvalidRequest(f"{number} prompts need one or {number} {name}")
     return each

@@ -8,11 +8,13 @@ text, batches and tokens is the front's and the core's.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
-import threading
+import weakref
 from collections.abc import Coroutine, Generator, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,15 +23,18 @@ import torch
 from inference import settings
 from inference.config import EngineConfig
 from inference.core.startup import start_core
-from inference.errors import EngineUnavailable, InvalidRequest, NotSupported
+from inference.errors import EngineUnavailable, InvalidRequest, ModelLoading, NotSupported
 from inference.front.engine import Engine
-from inference.front.model_folder import read_model_folder
+from inference.front.model import ServedModel
+from inference.front.model_folder import FolderError, read_model_folder
 from inference.front.ownership import new_secret, secret_id
+from inference.models.errors import ModelNotUsable
 from inference.models.resolve import Say, resolve
 from inference.offline.answers import Answer, Batch
 from inference.offline.asking import Prompt, as_requests
 from inference.offline.local_core import LocalCore
-from inference.types import EngineInfo, EngineStats, Sampling
+from inference.offline.loop_thread import LoopThread, closed
+from inference.types import EngineStats, Sampling
 
 Result = TypeVar("Result")
 
@@ -42,6 +47,13 @@ NO_LIMITS: dict[str, Any] = {
     "deadline_s": FOREVER_S,
     "probe_interval_s": FOREVER_S,
 }
+# There is no door here, no second process and no other engine; nobody may believe that these do something.
+SERVER_ONLY = frozenset(
+    {
+        "address", "token", "tls_cert", "tls_key", "metrics_port", "front_nice", "verify_model", "shared_prefixes",
+        "upstream", "upstream_model", "upstream_key", "upstream_session_header",
+    }
+)  # fmt: skip
 FIRST_TOKEN_S = 60.0
 MAX_LANE_TEXTS = 1024  # in one go; the lane makes its own micro-batches of them
 
@@ -50,7 +62,12 @@ class LLM:
     """One loaded model. May be used by several threads; close it, or use it as a context manager."""
 
     def __init__(
-        self, model: str | None = None, *, embed_model: str = "", say: Say = lambda line: None, **fields: Any
+        self,
+        model: str | os.PathLike[str] | None = None,
+        *,
+        embed_model: str | os.PathLike[str] = "",
+        say: Say = lambda line: None,
+        **fields: Any,
     ) -> None:
         """`fields` are those of EngineConfig (docs/configuration.md), for example `dtype="fp32"` or `max_batch=64`.
 
@@ -61,19 +78,20 @@ class LLM:
             torch.set_num_threads(config.threads)
         folder = resolve(config.model, config.data_dir, say)
         embed_folder = resolve(config.embed_model, config.data_dir, say) if config.embed_model else None
-        served = read_model_folder(folder, embed_folder, name=config.served_model_name)
+        served = _read_folder(folder, embed_folder, config.served_model_name)
         config = replace(config, salt_key=config.salt_key or new_secret())
         core = start_core(config, folder, embed_folder, say, salt_id=secret_id(config.salt_key))
 
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="inference", daemon=True)
         self._engine = Engine(config, served, partial(LocalCore, core))
-        self._thread.start()
+        self._thread = LoopThread("inference", at_end=self._engine.stop)
+        # Whoever forgets to close it: a thread that computes when the interpreter ends would crash it.
+        weakref.finalize(self, self._thread.close)
         try:
             self._run(self._start())
         except BaseException:
             self.close()
             raise
+        self.info = self._engine.info()
 
     def __enter__(self) -> LLM:
         return self
@@ -83,12 +101,7 @@ class LLM:
 
     def close(self) -> None:
         """Ends what still runs and the thread; the model's memory goes with the object."""
-        if self._loop.is_closed():
-            return
-        self._run(self._engine.stop())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        self._thread.close()
 
     def generate(
         self,
@@ -128,28 +141,27 @@ class LLM:
             raise InvalidRequest("embed takes a list of texts")
         return self._run(self._embed(list(texts)))
 
-    @property
-    def info(self) -> EngineInfo:
-        return self._engine.info()
-
     def stats(self) -> EngineStats:
         """The engine's counters and gauges since this LLM was made."""
         return self._engine.stats()
 
     async def _start(self) -> None:
         self._engine.start()
-        async with asyncio.timeout(
-            FIRST_TOKEN_S
-        ):  # of the probe: from now on the engine says that it is ready
-            await self._engine.readiness.first_token.wait()
+        try:
+            async with asyncio.timeout(
+                FIRST_TOKEN_S
+            ):  # of the probe: from now on the engine says that it is ready
+                await self._engine.readiness.first_token.wait()
+        except TimeoutError:
+            reason = self._engine.reason
+            raise EngineUnavailable(f"no token within {FIRST_TOKEN_S:.0f} s: {reason}") from None
 
     def _collect(self, batch: Batch, number: int) -> Generator[Answer, None, None]:
         try:
             for _ in range(number):
                 yield self._run(batch.next())
         finally:
-            if not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(batch.cancel)
+            self._thread.post(batch.cancel)
 
     async def _embed(self, texts: list[str]) -> np.ndarray:
         core, embed_ids = self._engine.loaded(), self._engine.model.embed_ids
@@ -163,15 +175,12 @@ class LLM:
         return np.concatenate(rows)
 
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of `work`, done on the engine's loop; whoever stops waiting for it stops it."""
-        if self._loop.is_closed():
-            work.close()
-            raise EngineUnavailable("this LLM is closed")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        """The result of `work`, done on the engine's loop."""
         try:
-            return future.result()
-        except BaseException:
-            future.cancel()
+            return self._thread.run(work)
+        except ModelLoading:
+            if self._thread.is_closed:  # what the engine says while it ends
+                raise closed() from None
             raise
 
 
@@ -179,5 +188,18 @@ def _read_config(**fields: Any) -> EngineConfig:
     unknown = sorted(set(fields) - set(EngineConfig.__dataclass_fields__))
     if unknown:
         raise settings.SettingError(f"there is no setting {unknown[0]!r}; see docs/configuration.md")
-    config = settings.read(EngineConfig, **fields)
-    return replace(config, **{name: value for name, value in NO_LIMITS.items() if name not in fields})
+    given = {name: value for name, value in fields.items() if value is not None}
+    if useless := sorted(SERVER_ONLY & set(given)):
+        raise settings.SettingError(
+            f"{useless[0]!r} is a setting of the server; the library does not know it"
+        )
+    paths = {name: os.fspath(value) for name, value in given.items() if isinstance(value, os.PathLike)}
+    config = settings.read(EngineConfig, **given | paths)
+    return replace(config, **{name: value for name, value in NO_LIMITS.items() if name not in given})
+
+
+def _read_folder(folder: Path, embed_folder: Path | None, name: str) -> ServedModel:
+    try:
+        return read_model_folder(folder, embed_folder, name=name)
+    except FolderError as error:
+        raise ModelNotUsable(str(error)) from error

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -31,6 +34,7 @@ from inference.models.errors import ModelNotUsable
 from inference.models.resolve import resolve
 from inference.models.tiny import write_tiny_embedder, write_tiny_model
 from inference.offline.asking import as_requests
+from inference.offline.loop_thread import LoopThread, closed
 from inference.settings import SettingError
 from inference.types import FinishReason, Sampling, Segment
 
@@ -107,6 +111,23 @@ def test_requests_are_bulk_work_of_nobody_in_particular() -> None:
     assert request.owner.conversation == ""
 
 
+@pytest.mark.parametrize(
+    ("bad", "named"),
+    [
+        (None, "NoneType"),
+        (7, "int"),
+        (b"Hello", "bytes"),
+        ({"role": "user", "content": "Hello"}, "dict"),
+        (Segment("user", "Hello"), "Segment"),
+        ([{"role": "user", "content": "Hello"}], "prompt 0 is a message; a history is a list of its own"),
+        ([Segment("user", "Hello")], "prompt 0 is a message"),
+    ],
+)
+def test_what_is_no_list_of_prompts_is_refused(llm: LLM, bad: Any, named: str) -> None:
+    with pytest.raises(InvalidRequest, match=named):
+        llm.generate(bad)
+
+
 def test_text_alone_is_one_prompt_and_no_prompts_are_no_answers(llm: LLM) -> None:
     assert texts(llm.generate("Hello", max_tokens=3, **GREEDY)) == texts(
         llm.generate(["Hello"], max_tokens=3, **GREEDY)
@@ -176,9 +197,12 @@ def test_two_turns_of_one_conversation_are_not_asked_at_once(llm: LLM) -> None:
         (7, "int"),
         ([], "empty"),
         (["text"], "str"),
-        ({"role": "user", "content": "a"}, "dict"),
+        ({"role": "user", "content": "a"}, "a history is a list of its own"),
         ([{"role": "user"}], "role and content"),
-        ([{"role": "user", "content": 3}], "prompt 1"),
+        ([{"role": "user", "content": 3}], "the content of a message is text, not int"),
+        ([{"role": "user", "content": None}], "the content of a message is text, not NoneType"),
+        ([{"role": None, "content": "a"}], "the role of a message is text, not NoneType"),
+        ([Segment("user", b"a")], "the content of a message is text, not bytes"),
         ([{"role": "king", "content": "a"}], "king"),
         ("\ud800", "surrogates"),
     ],
@@ -195,6 +219,8 @@ def test_a_bad_prompt_is_named_before_anything_runs(llm: LLM, bad: Any, named: s
     ("fields", "named"),
     [
         ({"temperature": "hot"}, "temperature"),
+        ({"temperature": 10**400}, "temperature"),
+        ({"temprature": 0}, "temprature"),
         ({"temperature": -1.0}, "temperature"),
         ({"temperature": float("nan")}, "temperature"),
         ({"max_tokens": 1.5}, "max_tokens"),
@@ -213,11 +239,16 @@ def test_a_bad_sampling_value_is_named_before_anything_runs(
     assert llm.stats().prompt_tokens == before
 
 
-def test_the_wrong_number_of_samplings_or_conversations_is_refused(llm: LLM) -> None:
+@pytest.mark.parametrize("bad", [[], {}, 0, [Sampling()], {"temperature": 0}, "hot"])
+def test_the_wrong_number_or_kind_of_samplings_is_refused(llm: LLM, bad: Any) -> None:
     with pytest.raises(InvalidRequest, match="2 samplings"):
-        llm.generate(["a", "b"], [Sampling()])
+        llm.generate(["a", "b"], bad)
+
+
+@pytest.mark.parametrize("bad", [["one"], None, 3])
+def test_the_wrong_number_or_kind_of_conversations_is_refused(llm: LLM, bad: Any) -> None:
     with pytest.raises(InvalidRequest, match="2 conversations"):
-        llm.generate(["a", "b"], conversation=["one"])
+        llm.generate(["a", "b"], conversation=bad)
 
 
 def test_a_prompt_that_can_never_fit_is_refused_before_anything_runs(llm: LLM) -> None:
@@ -316,21 +347,144 @@ def test_without_an_encoder_there_are_no_embeddings(llm: LLM) -> None:
 
 def test_a_closed_model_says_so_and_may_be_closed_again(make_llm: MakeLLM) -> None:
     llm = make_llm()
+    stream = llm.stream(["Hello", "a"])
     llm.close()
     llm.close()
-    with pytest.raises(EngineUnavailable, match="closed"):
-        llm.generate(["Hello"])
+    for ask in (lambda: llm.generate(["Hello"]), lambda: llm.embed(["a"]), lambda: list(stream)):
+        with pytest.raises(EngineUnavailable, match="closed"):
+            ask()
+    assert llm.info.max_context == 2048
 
 
-def test_settings_and_models_that_cannot_be_used_are_refused_at_once(
-    make_llm: MakeLLM, tmp_path: Path
+def test_whoever_waits_while_it_is_closed_is_let_go(make_llm: MakeLLM) -> None:
+    llm = make_llm(max_batch=1)
+    errors: list[BaseException] = []
+    has_begun = threading.Event()
+
+    def ask() -> None:
+        stream = llm.stream(
+            PROMPTS, [Sampling(max_tokens=1), *[Sampling(min_tokens=900, max_tokens=1000)] * 6]
+        )
+        next(stream)
+        has_begun.set()
+        try:
+            list(stream)
+        except EngineUnavailable as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    assert has_begun.wait(20)
+    llm.close()
+    thread.join(20)
+    assert [str(error) for error in errors] == [str(closed())]
+
+
+CLOSED_AT_THE_END = """
+import sys, threading
+from inference import LLM
+llm = LLM(sys.argv[1], dtype="fp32", kv_memory_mb=4, threads=1)
+stream = llm.stream(["Hello"] * 5, min_tokens=1000, max_tokens=1000)
+threading.Thread(target=next, args=(stream,), daemon=True).start()
+while not llm.stats().running:
+    pass
+"""
+
+
+def test_a_program_that_forgets_to_close_ends_in_peace(tiny: Path) -> None:
+    """Else the thread with the model is torn down within a step, and the process aborts."""
+    command = [sys.executable, "-c", CLOSED_AT_THE_END, str(tiny)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_model_that_nobody_holds_takes_its_thread_along(make_llm: MakeLLM) -> None:
+    before = threading.active_count()
+    llm = make_llm()
+    llm.generate(["Hello"], max_tokens=2)
+    assert threading.active_count() > before
+    del llm
+    gc.collect()
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("damage", ["no tokenizer", "no template", "cut weights"])
+def test_a_broken_folder_is_one_kind_of_error(tmp_path: Path, make_llm: MakeLLM, damage: str) -> None:
+    folder = write_tiny_model(tmp_path / "model")
+    if damage == "no tokenizer":
+        (folder / "tokenizer.json").unlink()
+    elif damage == "no template":
+        (folder / "tokenizer_config.json").write_text("{}")
+    else:
+        weights = folder / "model.safetensors"
+        weights.write_bytes(weights.read_bytes()[:-1])
+    with pytest.raises(ModelNotUsable, match=str(folder)):
+        make_llm(folder)
+
+
+def test_folders_may_be_paths(tiny: Path, tmp_path: Path) -> None:
+    encoder = write_tiny_embedder(tmp_path / "encoder")
+    with LLM(tiny, embed_model=encoder, data_dir=tmp_path, dtype="fp32", kv_memory_mb=4) as llm:
+        assert llm.embed(["Hello"]).shape == (1, 32)
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"max_bach": 3}, "max_bach"),
+        ({"max_batch": 0}, "ENGINE_MAX_BATCH"),
+        ({"max_batch": "64"}, "ENGINE_MAX_BATCH='64' is not a valid int"),
+        ({"upstream": "http://host"}, "'upstream' is a setting of the server"),
+        ({"shared_prefixes": "prefixes.json"}, "'shared_prefixes' is a setting of the server"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused_at_once(
+    make_llm: MakeLLM, fields: dict[str, Any], named: str
 ) -> None:
-    with pytest.raises(SettingError, match="max_bach"):
-        make_llm(max_bach=3)
-    with pytest.raises(SettingError, match="ENGINE_MAX_BATCH"):
-        make_llm(max_batch=0)
-    with pytest.raises(ModelNotUsable):
+    with pytest.raises(SettingError, match=named):
+        make_llm(**fields)
+
+
+@pytest.mark.parametrize("model", [5, b"model"])
+def test_what_names_no_model_is_refused(model: Any) -> None:
+    with pytest.raises(SettingError, match="MODEL="):
+        LLM(model)
+
+
+def test_a_model_that_is_not_there_is_named(make_llm: MakeLLM, tmp_path: Path) -> None:
+    with pytest.raises(ModelNotUsable, match="nothing"):
         make_llm(tmp_path / "nothing")
+
+
+def test_many_may_close_a_thread_at_once_and_it_may_close_itself() -> None:
+    async def nothing() -> None:
+        pass
+
+    for first in (False, True):
+        thread = LoopThread("test", at_end=nothing)
+        if first:
+            thread.post(thread.close)
+        closers = [threading.Thread(target=thread.close) for _ in range(8)]
+        for closer in closers:
+            closer.start()
+        for closer in closers:
+            closer.join(20)
+        assert not any(closer.is_alive() for closer in closers)
+        assert thread.is_closed
+
+
+def test_a_forked_child_is_told_instead_of_waiting_for_ever(llm: LLM) -> None:
+    """The thread that would answer it has stayed with the parent."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        try:
+            llm.generate(["Hello"])
+        except EngineUnavailable:
+            llm.close()
+            os._exit(7)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
 def example() -> str:
