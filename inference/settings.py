@@ -128,8 +128,7 @@ def _parsed(info: SettingInfo, raw: str) -> Any:
             return int(raw) if info.kind == "int" else float(raw)
         return raw
     except ValueError:
-        shown = "(hidden)" if info.is_secret else repr(raw)
-        raise SettingError(f"{info.env}={shown} is not a valid {info.kind}") from None
+        raise _wrong_type(info, raw) from None
 
 
 def _parsed_bool(raw: str) -> bool:
@@ -139,9 +138,17 @@ def _parsed_bool(raw: str) -> bool:
     return word in TRUE_WORDS
 
 
+def _wrong_type(info: SettingInfo, value: Any) -> SettingError:
+    shown = "(hidden)" if info.is_secret else repr(value)
+    return SettingError(f"{info.env}={shown} is not a valid {info.kind}")
+
+
 def _checked(info: SettingInfo, value: Any) -> Any:
-    too_low = info.minimum is not None and value < info.minimum
-    too_high = info.maximum is not None and value > info.maximum
+    kinds = {"float", "int"} if info.kind == "float" else {info.kind}
+    if type(value).__name__ not in kinds:
+        raise _wrong_type(info, value)
+    too_low = info.minimum is not None and not value >= info.minimum  # "not": a NaN is on no side
+    too_high = info.maximum is not None and not value <= info.maximum
     if too_low or too_high or (info.choices and value not in info.choices):
         raise SettingError(f"{info.env}={value!r} is not allowed: expected {info.allowed}")
     return value
