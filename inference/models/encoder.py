@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from safetensors import SafetensorError
 from torch import nn
 
 from inference.models.errors import ModelNotUsable
@@ -44,7 +45,7 @@ def load_encoder(
             local_files_only=True,
             output_loading_info=True,
         )
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         raise ModelNotUsable(f"{folder}: {first_line(error)}") from error
     finally:
         logging.set_verbosity(verbosity)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from safetensors import SafetensorError
 
 from inference.models.errors import ModelNotUsable
 from inference.models.fingerprint import fingerprint
@@ -146,7 +147,7 @@ def _load(folder: Path, dtype: torch.dtype, attn_implementation: str) -> PreTrai
             local_files_only=True,
             output_loading_info=True,
         )
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         raise ModelNotUsable(f"{folder}: {first_line(error)}") from error
     refuse_incomplete(folder, report)
     ready: PreTrainedModel = model.eval().requires_grad_(False)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import torch
 
+from inference.models.errors import ModelNotUsable
+
 CPU_DESCRIPTION = Path("/proc/cpuinfo")
 
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -24,10 +26,13 @@ def choose_dtype(name: str, device: str) -> torch.dtype:
 
 
 def choose_device(name: str) -> str:
-    """The device that `name` (cpu, cuda or auto) means on this machine."""
+    """The device that `name` (cpu, cuda or auto) means on this machine. Raises ModelNotUsable where it has none."""
+    has_cuda = torch.cuda.is_available()
+    if name == "cuda" and not has_cuda:
+        raise ModelNotUsable("ENGINE_DEVICE=cuda, but torch finds no such device here")
     if name != "auto":
         return name
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    return "cuda" if has_cuda else "cpu"
 
 
 def dtype_name(dtype: torch.dtype) -> str:

@@ -145,6 +145,20 @@ def test_missing_weights_are_refused_instead_of_made_up(tmp_path: Path) -> None:
         load_causal_lm(folder, "fp32", "cpu")
 
 
+def test_weights_that_were_cut_short_are_refused_in_one_line(tmp_path: Path) -> None:
+    folder = write_tiny_model(tmp_path)
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(ModelNotUsable, match="not fully covered"):
+        load_causal_lm(folder, "fp32", "cpu")
+
+
+def test_an_accelerator_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ModelNotUsable, match="ENGINE_DEVICE=cuda"):
+        load_causal_lm(write_tiny_model(tmp_path), "fp32", "cuda")
+
+
 def test_pickled_weights_are_never_read(tmp_path: Path) -> None:
     folder = write_tiny_model(tmp_path)
     torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
