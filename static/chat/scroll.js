@@ -1,4 +1,5 @@
 // Who moves the view: it follows the growing answer until the reader scrolls up, and never fights.
+// A window of another size breaks lines elsewhere: whoever was at the end stays there.
 
 import { byId } from "./dom.js";
 
@@ -12,6 +13,7 @@ export class Scroll {
     this.lastTop = 0;
     this.button.addEventListener("click", () => this.toEnd());
     this.box.addEventListener("scroll", () => this.moved(), { passive: true });
+    new ResizeObserver(() => this.follow()).observe(this.box);
     this.box.addEventListener("wheel", (event) => event.deltaY < 0 && this.unpin(), { passive: true });
   }
 

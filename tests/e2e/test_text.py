@@ -141,3 +141,20 @@ def test_the_view_follows_until_the_reader_scrolls_up(tab: Tab) -> None:
     assert tab.page.evaluate(f"{scroller}.scrollTop") == place
     tab.page.get_by_role("button", name="To the end").click()
     tab.page.wait_for_function(at_end)
+
+
+def test_a_window_of_another_size_shows_the_end_again_to_whoever_was_there(tab: Tab) -> None:
+    tab.ask_script(
+        text="\n\n".join("So many words that a narrow window needs more lines. " * 4 for _ in range(20))
+    )
+    tab.wait_for_end()
+    scroller = "document.querySelector('#scroller')"
+    at_end = f"() => {scroller}.scrollHeight - {scroller}.scrollTop - {scroller}.clientHeight < 30"
+    tab.page.wait_for_function(at_end)
+    tab.page.set_viewport_size({"width": 390, "height": 500})
+    tab.page.wait_for_function(at_end)
+    tab.page.evaluate(f"{scroller}.scrollTop = 200")
+    expect(tab.page.get_by_role("button", name="To the end")).to_be_visible()
+    tab.page.set_viewport_size({"width": 700, "height": 600})
+    tab.page.wait_for_function("() => innerWidth === 700")
+    assert not tab.page.evaluate(at_end), "a reader who went up is left alone"
