@@ -84,11 +84,13 @@ class Pacer:
 
     @property
     def prefill_tokens_per_s(self) -> float:
-        """Speed of full steps that do nothing but prefill; 0 before any was measured."""
-        if not self._with_prefill:
-            return 0.0
+        """Speed of full steps that do nothing but prefill; 0 while nothing says what those cost.
+
+        So it is before any was measured, and where the recent ones took no longer than their decoding rows explain.
+        """
         base, per_token, _, _ = self._seconds()
-        return self._max_tokens / (base + per_token * self._max_tokens)
+        full_s = base + per_token * self._max_tokens
+        return self._max_tokens / full_s if self._with_prefill and full_s > 0.0 else 0.0
 
     def _seconds(self) -> list[float]:
         """Of a base step, per prompt token, per decoding row, per lane token."""

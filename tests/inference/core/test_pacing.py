@@ -119,6 +119,15 @@ def test_the_prefill_rate_is_that_of_full_steps_and_unknown_before_any() -> None
     assert pacer.prefill_tokens_per_s == pytest.approx(512 / FAST(512, 0, 0), rel=0.15)
 
 
+def test_the_prefill_rate_is_unknown_where_rows_explain_every_step() -> None:
+    """Killed by dividing by the price of a full step, which may be nothing: the core died of its own statistics."""
+    pacer = Pacer(0.2, 512)
+    for rows, tokens, seconds in ((4, 128, 0.001), (8, 0, 0.008), (16, 16, 0.008)):
+        pacer.observe(StepCost(seconds, tokens, rows, 0))
+    assert pacer.budget(32, 0) == 512
+    assert pacer.prefill_tokens_per_s == 0.0
+
+
 def test_only_interactive_streams_make_steps_smaller() -> None:
     prompt = [place % 50 for place in range(200)]
     sizes = {}
