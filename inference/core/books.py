@@ -81,7 +81,7 @@ class Books:
         sequence = self._live.get(command.id)
         if sequence is None:
             return  # ended already, or never here
-        self.counters.cancelled += command.reason != FinishReason.STOP
+        self.counters.cancelled += not command.is_own_end
         self._end(sequence, command.reason, keep_tokens=command.keep_tokens)
 
     def forget(self, command: Forget) -> None:

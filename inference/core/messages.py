@@ -11,9 +11,12 @@ from typing import TypeAlias
 
 import msgspec
 
+from inference.types import FinishReason
+
 FRAME_HEADER = struct.Struct("<I")
 # A frame past this is corruption, not a message: the longest prompt (10 M ids) packs below it.
 MAX_FRAME_BYTES = 64 * 1024 * 1024
+OWN_ENDS = frozenset({FinishReason.STOP, FinishReason.LENGTH, FinishReason.REPETITION})
 
 
 class SamplingSpec(msgspec.Struct, frozen=True, array_like=True):
@@ -53,6 +56,11 @@ class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
     id: str
     reason: str  # the finish reason to report
     keep_tokens: int = -1
+
+    @property
+    def is_own_end(self) -> bool:
+        """The front saw the answer end in its text (a stop string, a circle): nobody cancelled it."""
+        return self.reason in OWN_ENDS
 
 
 class Forget(msgspec.Struct, frozen=True, tag="forget"):

@@ -98,7 +98,7 @@ class Generations:
         if sequence is None or sequence.cancelled_as:
             return
         sequence.cancelled_as = command.reason
-        self._counters.cancelled += command.reason != FinishReason.STOP
+        self._counters.cancelled += not command.is_own_end
         if sequence.task is not None:
             sequence.task.cancel()  # closes the connection: the upstream frees the place at once
         else:

@@ -143,7 +143,7 @@ class ScriptedCore:
         )
         if sequence is None:
             return
-        self.counters["cancelled"] += command.reason != "stop"
+        self.counters["cancelled"] += not command.is_own_end
         kept = len(sequence.generated) if command.keep_tokens < 0 else command.keep_tokens
         del sequence.generated[kept:]
         self._finish(sequence, command.reason)

@@ -107,6 +107,20 @@ def test_cancel_ends_a_sequence_within_one_step_from_any_state(state: str) -> No
     assert not core.driver.loop.has_work
 
 
+@pytest.mark.parametrize(
+    ("reason", "num_cancelled"),
+    [("stop", 0), ("length", 0), ("repetition", 0), ("cancelled", 1), ("orphaned", 1), ("failed", 1)],
+)
+def test_an_end_that_the_front_saw_in_the_text_counts_as_no_cancellation(
+    reason: str, num_cancelled: int
+) -> None:
+    core = make_fake_core()
+    request = admit(prompt_of(3), max_tokens=10)
+    core.driver.step(request)
+    core.driver.step(Cancel(request.id, reason))
+    assert core.driver.loop.stats().cancelled == num_cancelled
+
+
 def test_a_prompt_that_can_never_fit_is_refused_and_the_rest_goes_on() -> None:
     core = make_fake_core(num_blocks=8)
     too_long, fits = admit(prompt_of(32)), admit(prompt_of(31), max_tokens=20)
