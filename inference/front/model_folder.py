@@ -35,7 +35,7 @@ def read_model_folder(
     """Raises FolderError."""
     tokenizer = read_tokenizer(folder)
     bos_token, eos_token = tokenizer.bos_token, tokenizer.eos_token
-    source = _template_source(folder, _read_json(folder / "tokenizer_config.json"))
+    source = _template_source(folder, read_json(folder / "tokenizer_config.json"))
     try:
         template = ChatTemplate(source, bos_token=bos_token, eos_token=eos_token)
     except jinja2.TemplateError as error:
@@ -46,7 +46,7 @@ def read_model_folder(
         prompts=PromptBuilder(tokenizer, template),
         stop_ids=_stop_ids(folder, tokenizer),
         template_fingerprint=hashlib.sha256(source.encode()).hexdigest()[:16],
-        defaults=_defaults(_read_json(folder / "generation_config.json")),
+        defaults=_defaults(read_json(folder / "generation_config.json")),
         is_trial=is_trial,
         embed_ids=read_embed_ids(_required(embed_folder / "tokenizer.json")) if embed_folder else None,
         pair_ids=read_pair_ids(_required(verify_folder / "tokenizer.json")) if verify_folder else None,
@@ -55,9 +55,13 @@ def read_model_folder(
 
 def read_tokenizer(folder: Path) -> ModelTokenizer:
     """Raises FolderError."""
-    settings = _read_json(folder / "tokenizer_config.json")
+    settings = read_json(folder / "tokenizer_config.json")
     bos_token, eos_token = _token_text(settings.get("bos_token")), _token_text(settings.get("eos_token"))
-    return ModelTokenizer(_required(folder / "tokenizer.json"), bos_token=bos_token, eos_token=eos_token)
+    file = _required(folder / "tokenizer.json")
+    try:
+        return ModelTokenizer(file, bos_token=bos_token, eos_token=eos_token)
+    except Exception as error:  # the library has no class of its own
+        raise FolderError(f"{file} is no tokenizer: {error}") from error
 
 
 def _template_source(folder: Path, settings: dict[str, Any]) -> str:
@@ -77,7 +81,7 @@ def _stop_ids(folder: Path, tokenizer: ModelTokenizer) -> frozenset[int]:
     """Every token that the folder's files call the end."""
     ids: set[int] = set()
     for file in ("generation_config.json", "config.json"):
-        value = _read_json(folder / file).get("eos_token_id")
+        value = read_json(folder / file).get("eos_token_id")
         ids |= set(value) if isinstance(value, list) else {value} if isinstance(value, int) else set()
     if tokenizer.eos_token and tokenizer.control_pattern.fullmatch(tokenizer.eos_token):
         ids.add(tokenizer.control_id(tokenizer.eos_token))
@@ -110,7 +114,8 @@ def _required(file: Path) -> Path:
     return file
 
 
-def _read_json(file: Path) -> dict[str, Any]:
+def read_json(file: Path) -> dict[str, Any]:
+    """The fields of a file of the folder; none where there is no such file. Raises FolderError."""
     if not file.is_file():
         return {}
     try:

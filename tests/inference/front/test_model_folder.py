@@ -35,3 +35,11 @@ def test_an_encoder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
     (verifier / "tokenizer.json").unlink()
     with pytest.raises(FolderError, match=r"tokenizer\.json is missing"):
         read_model_folder(folder, None, verifier)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"model": 5}', '{"added_tokens": [{}]}', "\x00"])
+def test_a_tokenizer_that_cannot_be_read_is_refused_in_one_line(tmp_path: Path, content: str) -> None:
+    folder = write_tiny_model(tmp_path / "model")
+    (folder / "tokenizer.json").write_text(content)
+    with pytest.raises(FolderError, match=r"tokenizer\.json is no tokenizer"):
+        read_model_folder(folder, None)
