@@ -21,7 +21,7 @@ from inference.front.ownership import new_secret, secret_id
 from inference.front.serve import serve
 from inference.front.shared_prefixes import SharedPrefixesError, read_shared_prefixes
 from inference.front.spawner import Spawner
-from inference.gateway.address import parse_address
+from inference.gateway.address import check_upstream
 from inference.models.errors import ModelError
 from inference.models.resolve import resolve
 
@@ -35,7 +35,7 @@ def main(argv: list[str] | None = None) -> int:
         settings.add_flags(parser, EngineConfig)
         config = settings.read(EngineConfig, **vars(parser.parse_args(argv)))
         if config.upstream:
-            parse_address(config.upstream)
+            check_upstream(config)
         config = replace(config, salt_key=config.salt_key or new_secret())  # for every core of this engine
     except settings.SettingError as error:
         return _fail(str(error), EXIT_CONFIG)

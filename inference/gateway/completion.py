@@ -24,6 +24,7 @@ from inference.types import FinishReason
 log = logging.getLogger(__name__)
 
 FIRST_WAIT_S, MAX_WAIT_S = 0.5, 30.0
+MIN_WAIT_S = 0.05  # "at once" from a full upstream is no invitation to ask without a pause
 # A restart of one machine behind a router is over by then; a longer absence is told to the caller.
 MAX_CONNECTS = 4
 ID_PREFIX = "token_id:"  # how ids are written where the API has room for text only
@@ -80,13 +81,15 @@ class Completions:
                 if num_connects == MAX_CONNECTS:
                     raise
                 wanted_s = None
-            await self.sleep(min(MAX_WAIT_S, wait_s if wanted_s is None else wanted_s))
+            await self.sleep(min(MAX_WAIT_S, wait_s if wanted_s is None else max(MIN_WAIT_S, wanted_s)))
             wait_s *= 2
 
     async def _read(self, body: dict[str, Any], headers: dict[str, str], reader: _Reader) -> Ending:
         async with aclosing(self.upstream.complete(body, headers)) as chunks:  # type: ignore[type-var]
             async for chunk in chunks:
                 reader.read(chunk)
+                if reader.is_over:
+                    break
         return reader.ending()
 
 
@@ -100,15 +103,19 @@ class _Reader:
     take: Take
     finish_reason: str = ""
     cached_tokens: int | None = None
+    num_tokens: int = 0
+    is_over: bool = False  # it goes on past the number of tokens that it was asked for
     speller: Speller | None = field(default=None)
 
     def read(self, chunk: Chunk) -> None:
         if chunk.usage is not None and chunk.usage.cached_tokens is not None:
             self.cached_tokens = chunk.usage.cached_tokens
         for choice in chunk.choices:
-            if tokens := self._tokens(choice):
+            if tokens := self._within_bounds(self._tokens(choice)):
                 self.take(tokens)
             self.finish_reason = choice.finish_reason or self.finish_reason
+            if self.is_over:
+                self.finish_reason = FinishReason.LENGTH
 
     def ending(self) -> Ending:
         if not self.finish_reason:
@@ -116,6 +123,13 @@ class _Reader:
         if self.finish_reason not in _REASONS:
             raise Broken(f"the upstream gave up: {self.finish_reason}")
         return Ending(_REASONS[self.finish_reason], self.cached_tokens)
+
+    def _within_bounds(self, tokens: list[TokenOut]) -> list[TokenOut]:
+        """Ids are the upstream's and were counted by it; text may be more of our ids than it counted."""
+        num_left = max(1, self.admit.max_tokens) - self.num_tokens
+        self.num_tokens += len(tokens)
+        self.is_over = self.dialect.gives_ids and len(tokens) > num_left
+        return tokens[:num_left] if self.is_over else tokens
 
     def _tokens(self, choice: Choice) -> list[TokenOut]:
         if self.dialect.gives_ids:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import logging
 import os
 import signal
@@ -19,7 +18,7 @@ from pathlib import Path
 from inference import settings
 from inference.config import EngineConfig
 from inference.core.__main__ import EXIT_CONFIGURATION, die_with_parent, openmp_environment
-from inference.front.model_folder import FolderError, read_tokenizer
+from inference.front.model_folder import FolderError, read_json, read_tokenizer
 from inference.gateway.start import LaneParts, Local, serve
 from inference.models.errors import ModelError
 
@@ -32,7 +31,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--model-folder", type=Path, required=True)
     parser.add_argument("--embed-folder", type=Path, default=None)
     parser.add_argument("--verify-folder", type=Path, default=None)
-    logging.basicConfig(level=logging.INFO, format="gateway: %(levelname)s %(message)s")
     options = parser.parse_args(arguments)
     try:
         config = settings.read(EngineConfig)
@@ -45,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def run(config: EngineConfig, fd: int, local: Local) -> int:
     """Serves until the front ends; dies with it."""
+    logging.basicConfig(level=logging.INFO, format="gateway: %(levelname)s %(message)s")
     die_with_parent()
     os.environ.update(openmp_environment(config))
     # Ctrl-C goes to the whole terminal group; the front decides when the core ends.
@@ -59,7 +58,7 @@ def _local(
     return Local(
         load_lane=lambda: load_lane(config, embed_folder, verify_folder),
         load_tokenizer=lambda: read_tokenizer(model_folder),
-        max_context=_max_context(model_folder),
+        max_context=read_max_context(model_folder),
     )
 
 
@@ -95,10 +94,11 @@ def load_lane(config: EngineConfig, embed_folder: Path | None, verify_folder: Pa
     )
 
 
-def _max_context(model_folder: Path) -> int | None:
-    """Of config.json, for an upstream that does not tell its own."""
-    fields = json.loads((model_folder / "config.json").read_text(encoding="utf-8"))
-    longest = fields.get("text_config", fields).get("max_position_embeddings")
+def read_max_context(model_folder: Path) -> int | None:
+    """Of config.json, for an upstream that does not tell its own. Raises FolderError."""
+    fields = read_json(model_folder / "config.json")
+    of_text = fields.get("text_config")
+    longest = (of_text if isinstance(of_text, dict) else fields).get("max_position_embeddings")
     return longest if isinstance(longest, int) else None
 
 

@@ -17,6 +17,7 @@ KV_USAGE = ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")  # 0 to 1; 
 HITS = ("vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total")  # prompt tokens
 PREEMPTIONS = "vllm:num_preemptions_total"
 CACHE_CONFIG = "vllm:cache_config_info"
+MAX_NUMBER = 2.0**53
 _WANTED = (RUNNING, WAITING, *KV_USAGE, *HITS, PREEMPTIONS, CACHE_CONFIG)
 
 
@@ -42,7 +43,7 @@ def read(text: str) -> Scrape:
     values: dict[str, list[float]] = {}
     blocks_total = block_tokens = 0
     for sample in _samples(text):
-        values.setdefault(sample.name, []).append(sample.value)
+        values.setdefault(sample.name, []).append(_number(sample.value))
         if sample.name == CACHE_CONFIG:
             blocks_total += _whole(sample.labels.get("num_gpu_blocks", ""))
             block_tokens = _whole(sample.labels.get("block_size", "")) or block_tokens
@@ -79,5 +80,11 @@ def _samples(text: str) -> Iterator[Sample]:
         yield from family.samples
 
 
+def _number(value: float) -> float:
+    if not 0 <= value < MAX_NUMBER:
+        raise ValueError(f"{value} is no number of requests, tokens or blocks")
+    return value
+
+
 def _whole(label: str) -> int:
-    return int(label) if label.isdigit() else 0
+    return int(_number(int(label))) if label.isdecimal() else 0

@@ -33,6 +33,8 @@ from inference.models.errors import ModelNotUsable
 log = logging.getLogger(__name__)
 
 FIRST_RETRY_S, MAX_RETRY_S = 0.25, 5.0
+# A token of the lowest priority may wait long behind others; an upstream that answers never is asked anew.
+PROBE_TIMEOUT_S = 120.0
 NOWHERE = "upstream"  # device and precision: the API does not tell them
 
 
@@ -91,9 +93,12 @@ async def _wait_for(
     while True:
         await pipe.send(LoadProgress(f"waiting for a token of the upstream {upstream.address.shown}"))
         try:
-            return await learn(upstream, model, load_tokenizer)
+            async with asyncio.timeout(PROBE_TIMEOUT_S):
+                return await learn(upstream, model, load_tokenizer)
         except UpstreamError as error:
             await pipe.send(LoadProgress(str(error.args[0])))
+        except TimeoutError:
+            await pipe.send(LoadProgress(f"no token of the upstream within {PROBE_TIMEOUT_S:.0f} s"))
         await asyncio.sleep(retry_s)
         retry_s = min(2 * retry_s, MAX_RETRY_S)
 

@@ -6,8 +6,10 @@ to try again (`completion`). The URL may hold a password, so messages name `addr
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import httpx2
@@ -15,15 +17,18 @@ import msgspec
 
 from inference.gateway.address import Address
 from inference.gateway.errors import Broken, Busy, Refused, Unreachable, UpstreamError
+from inference.gateway.events import read_events
 from inference.gateway.wire import Chunk, ModelCard, error_in, error_text, read_chunk, read_models
 
 CONNECT_TIMEOUT_S = 5.0
 WRITE_TIMEOUT_S = 30.0
-# Small questions; an engine that is busy with tokens still answers them.
+# Small questions, from the first byte to the last; an engine that is busy with tokens still answers them.
 QUESTION_TIMEOUT_S = 5.0
+# Of what an error says: enough to find its message.
+MAX_ERROR_BYTES = 65_536
 # Beside the answers: the list of models and the metrics.
 SPARE_CONNECTIONS = 4
-END_OF_STREAM = "[DONE]"
+END_OF_STREAM = b"[DONE]"
 
 logging.getLogger("httpx2").setLevel(logging.WARNING)  # it writes a line, with the URL, for every request
 
@@ -65,31 +70,38 @@ class Upstream:
         Raises UpstreamError. A stream that breaks off ends without a finish reason or raises Broken.
         """
         url = f"{self.address.api}/completions"
-        has_answered = False
+        has_answered = has_events = False
         try:
             async with self._http.stream("POST", url, json=body, headers=dict(headers)) as response:
                 has_answered = True
                 if response.status_code != 200:
-                    raise self._refusal(response, await response.aread())
-                async for line in response.aiter_lines():
-                    data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
+                    raise self._refusal(response, await _beginning(response))
+                async for data in read_events(response.aiter_bytes()):
+                    has_events = True
                     if data == END_OF_STREAM:
                         return
-                    if data:
-                        yield self._chunk(data)
+                    yield self._chunk(data)
+                if not has_events:
+                    kind = response.headers.get("Content-Type", "something")
+                    raise Broken(f"the upstream answered with {kind} instead of a stream of events")
         except httpx2.RequestError as error:
             raise self._lost(error, has_answered) from None
 
     async def _get(self, url: str) -> bytes:
         try:
-            response = await self._http.get(url, timeout=QUESTION_TIMEOUT_S)
+            async with asyncio.timeout(QUESTION_TIMEOUT_S):
+                response = await self._http.get(url)
+        except TimeoutError:
+            raise Unreachable(
+                f"the upstream {self.address.shown} did not answer within {QUESTION_TIMEOUT_S:.0f} s"
+            ) from None
         except httpx2.RequestError as error:
             raise self._lost(error, has_answered=False) from None
         if response.status_code != 200:
             raise self._refusal(response, response.content)
         return response.content
 
-    def _chunk(self, data: str) -> Chunk:
+    def _chunk(self, data: bytes) -> Chunk:
         try:
             chunk = read_chunk(data)
         except msgspec.DecodeError as error:
@@ -110,9 +122,30 @@ class Upstream:
             return Busy(f"the upstream is full: {text}", _seconds(response.headers.get("Retry-After", "")))
         if status in (400, 413, 422):
             return Refused(f"the upstream refused the request: {text}")
-        return Broken(f"the upstream {self.address.shown} answered with status {status}: {text}")
+        if status in (401, 403):
+            return Broken(f"the upstream {self.address.shown} does not take ENGINE_UPSTREAM_KEY: {text}")
+        if response.has_redirect_location:
+            text = f"it moves to {_shown(response.headers['Location'])}, which is not followed"
+        return Broken(f"{_shown(str(response.url))} answered with status {status}: {text}")
+
+
+async def _beginning(response: httpx2.Response) -> bytes:
+    """Of the body of an error: it need not end, and may be lost like any other."""
+    body = b""
+    with suppress(TimeoutError, httpx2.RequestError):
+        async with asyncio.timeout(QUESTION_TIMEOUT_S):
+            async for part in response.aiter_bytes():
+                body += part
+                if len(body) >= MAX_ERROR_BYTES:
+                    break
+    return body
+
+
+def _shown(url: str) -> str:
+    """A URL without what may be secret in it."""
+    return str(httpx2.URL(url).copy_with(username=None, password=None, query=None, fragment=None))
 
 
 def _seconds(value: str) -> float | None:
     """Of a Retry-After in seconds; its other form, a date, is left to our own waiting."""
-    return float(value) if value.strip().isdigit() else None
+    return float(value) if value.strip().isdecimal() else None

@@ -12,6 +12,7 @@ import msgspec
 
 MAX_ERROR_CHARACTERS = 300
 
+Count = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 TokenId = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 
 
@@ -28,7 +29,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class PromptDetails(msgspec.Struct, frozen=True):
-    cached_tokens: int | None = None
+    cached_tokens: Count | None = None
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -50,7 +51,7 @@ class Chunk(msgspec.Struct, frozen=True):
 class ModelCard(msgspec.Struct, frozen=True):
     id: str
     root: str | None = None
-    max_model_len: int | None = None
+    max_model_len: Count | None = None
 
 
 class ModelList(msgspec.Struct, frozen=True):
@@ -61,7 +62,7 @@ _chunks = msgspec.json.Decoder(Chunk)
 _models = msgspec.json.Decoder(ModelList)
 
 
-def read_chunk(data: str) -> Chunk:
+def read_chunk(data: bytes | str) -> Chunk:
     """Raises msgspec.DecodeError."""
     return _chunks.decode(data)
 

@@ -13,6 +13,7 @@ import sys
 from inference import settings
 from inference.config import EngineConfig
 from inference.front.serve import EXIT_CONFIG
+from inference.gateway.address import check_upstream
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -20,6 +21,8 @@ def main(argv: list[str] | None = None) -> int:
     settings.add_flags(parser, EngineConfig)
     try:
         config = settings.read(EngineConfig, **vars(parser.parse_args(argv)))
+        if config.upstream:
+            check_upstream(config)
     except settings.SettingError as error:
         print(f"engine: error: {error}", file=sys.stderr, flush=True)
         return EXIT_CONFIG

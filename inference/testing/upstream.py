@@ -134,7 +134,8 @@ class FakeUpstream:
         try:
             cached = self._reuse(body.get("cache_salt", ""), ids)
             async for choice in _choices(plan, body, gives_ids=self.behaviour.gives_ids):
-                yield json.dumps({"object": "text_completion", "choices": [choice]})
+                # Like vLLM, which leaves every character as it is, also those that Unicode counts as line ends.
+                yield json.dumps({"object": "text_completion", "choices": [choice]}, ensure_ascii=False)
             usage: Body = {"prompt_tokens": len(ids)}
             if self.behaviour.tells_cached and cached:
                 usage["prompt_tokens_details"] = {"cached_tokens": cached}

@@ -23,6 +23,15 @@ async def test_ids_go_in_and_ids_come_out() -> None:
         assert end.generated_tokens == len(front.ids("a"))
 
 
+@pytest.mark.parametrize("gives_ids", [True, False])
+async def test_characters_that_unicode_takes_for_line_ends_pass(gives_ids: bool) -> None:
+    """JSON leaves them as they are, and a reader of lines as Unicode means them cuts the chunk in two."""
+    text = "a\u2028b\u2029c\x85d"
+    async with both(Behaviour(gives_ids=gives_ids)) as (front, _upstream):
+        assert (await front.answer(scripted("a", text=text))).reason == "stop"
+        assert front.text("a") == text
+
+
 async def test_salt_conversation_and_key_travel_and_nothing_about_the_user_does() -> None:
     async with both(Behaviour(key="secret"), upstream_key="secret") as (front, upstream):
         await front.answer(admit_of("a", salt=b"\x01" * 32, conversation=b"\x02" * 32))

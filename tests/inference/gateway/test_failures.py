@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 
 import pytest
 
 from inference.core.messages import EmbedTexts
+from inference.gateway import start
 from inference.testing.http import HttpAnswer
 from inference.testing.upstream import Behaviour, FakeUpstream, refusal
 from tests.inference.gateway.driver import admit_of, both, fake_upstream, gateway, scripted
@@ -64,6 +66,52 @@ async def test_nonsense_fails_one_answer(answer: HttpAnswer) -> None:
         assert bad.reason == "failed"
         assert bad.error.startswith("generation_failed: ")
         assert (await front.answer(admit_of("good"))).reason == "stop"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (refusal(401, "invalid key"), "does not take ENGINE_UPSTREAM_KEY: invalid key"),
+        (refusal(404, "not found"), "/v1/completions answered with status 404: not found"),
+        (
+            HttpAnswer(307, b"", {"Location": "https://me:secret@host/v1/completions?key=secret"}),
+            "status 307: it moves to https://host/v1/completions, which",
+        ),
+        (
+            HttpAnswer(200, b'{"choices": []}', {"Content-Type": "application/json"}),
+            "answered with application/json instead of a stream of events",
+        ),
+    ],
+    ids=["key", "path", "redirect", "no stream"],
+)
+async def test_a_wrong_setting_is_named(answer: HttpAnswer, said: str) -> None:
+    async with both() as (front, upstream):
+        upstream.behaviour.fail_with = [answer]
+        error = (await front.answer(admit_of("a"))).error
+        assert said in error
+        assert "secret" not in error
+
+
+async def test_an_error_that_never_ends_is_cut() -> None:
+    async def endless() -> AsyncGenerator[str]:
+        while True:
+            yield "x" * 10_000
+
+    async with both() as (front, upstream):
+        upstream.behaviour.fail_with = [HttpAnswer(500, events=endless())]
+        assert "status 500: data: xxx" in (await front.answer(admit_of("a"))).error
+
+
+async def test_an_upstream_that_never_answers_a_probe_is_asked_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nothing() -> AsyncGenerator[str]:
+        await asyncio.Event().wait()
+        yield ""
+
+    monkeypatch.setattr(start, "PROBE_TIMEOUT_S", 0.1)
+    behaviour = Behaviour(fail_with=[HttpAnswer(events=nothing())])
+    async with fake_upstream(behaviour) as upstream, gateway(upstream.url) as front:
+        await front.until(lambda: front.ready)
+        assert any("no token of the upstream within" in line for line in front.loading)
 
 
 async def test_a_stream_that_ends_without_a_finish_reason_was_cut() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from inference.gateway.counters import Counters
 from inference.gateway.metrics import Growth, Scrape, read
 from inference.testing.upstream import BLOCKS_TOTAL, Behaviour
@@ -39,6 +41,20 @@ def test_old_names_are_known() -> None:
 def test_what_is_absent_is_zero() -> None:
     assert read("llamacpp:requests_processing 3\n") == Scrape()
     assert read('vllm:cache_config_info{num_gpu_blocks="None"} 1\n').blocks_total == 0
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "vllm:num_requests_running +Inf", "vllm:num_requests_running NaN", "vllm:num_requests_running -1",
+        "vllm:num_requests_waiting 1e300", "vllm:kv_cache_usage_perc NaN", "vllm:num_requests_running{",
+        'vllm:cache_config_info{num_gpu_blocks="99999999999999999999"} 1',
+    ],
+)  # fmt: skip
+def test_a_page_with_impossible_numbers_is_none(line: str) -> None:
+    """The one kind of error that the scraping task expects; any other would end the core."""
+    with pytest.raises(ValueError, match=r"."):
+        read(line + "\n")
 
 
 def test_a_foreign_counter_counts_from_when_it_was_first_seen_and_over_restarts() -> None:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inference.config import EngineConfig
 from inference.core.messages import SamplingSpec, TokenOut
 from inference.front.tokenizer import Tokenizer
-from inference.gateway.address import parse_address
-from inference.gateway.completion import MAX_CONNECTS, Completions
+from inference.gateway.address import check_upstream, parse_address
+from inference.gateway.completion import MAX_CONNECTS, MIN_WAIT_S, Completions
+from inference.gateway.core import read_max_context
 from inference.gateway.dialect import Dialect, describe
 from inference.gateway.errors import Broken, Busy, Refused, Unreachable, UpstreamError
+from inference.gateway.events import MAX_LINE_BYTES, read_events
 from inference.gateway.request import BACKGROUND_PRIORITY, OFFLINE_PRIORITY, body_of
 from inference.gateway.spelling import Speller
-from inference.gateway.wire import Chunk, error_text, read_chunk
+from inference.gateway.wire import Chunk, error_text, read_chunk, read_models
 from inference.settings import SettingError
 from inference.testing.tokenizer import ByteTokenizer
 from tests.inference.gateway.driver import admit_of
@@ -139,6 +145,7 @@ def test_the_start_line_says_what_is_lost() -> None:
         ("http://host:8000/v1/", "http://host:8000", "http://host:8000"),
         ("https://user:pass@host/llm/v1", "https://user:pass@host/llm", "https://host/llm"),
         ("http://[::1]:8000", "http://[::1]:8000", "http://[::1]:8000"),
+        (" http://host:8000/\n", "http://host:8000", "http://host:8000"),
     ],
 )
 def test_addresses_are_called_whole_and_shown_without_credentials(url: str, root: str, shown: str) -> None:
@@ -147,10 +154,43 @@ def test_addresses_are_called_whole_and_shown_without_credentials(url: str, root
     assert "pass" not in repr(address)
 
 
-@pytest.mark.parametrize("url", ["host:8000", "ftp://host", "http://", "http://host?x=1", "http://host:port"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "host:8000", "ftp://host", "http://", "http://host?x=1", "http://host:port", "http://ho st", "http://host/\0",
+        "http://[::1", "http://::1:8000",
+    ],
+)  # fmt: skip
 def test_what_is_no_address_is_refused_at_start(url: str) -> None:
     with pytest.raises(SettingError, match="ENGINE_UPSTREAM"):
         parse_address(url)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://me:secret", "http://me:secret#word@host", "http://me:secret/word@host"]
+)
+def test_a_password_that_breaks_the_url_is_not_shown(url: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        parse_address(url)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"upstream_key": "secret\n"}, "ENGINE_UPSTREAM_KEY"),
+        ({"upstream_key": "schlüssel"}, "ENGINE_UPSTREAM_KEY"),
+        ({"upstream_session_header": "X Session"}, "ENGINE_UPSTREAM_SESSION_HEADER='X Session'"),
+        ({"upstream_session_header": "X:"}, "ENGINE_UPSTREAM_SESSION_HEADER"),
+        ({"upstream": "host"}, "ENGINE_UPSTREAM is"),
+    ],
+)
+def test_what_no_header_can_hold_is_refused_at_start(fields: dict[str, str], named: str) -> None:
+    """Else every request fails, and the HTTP library quotes the key in its complaint."""
+    with pytest.raises(SettingError, match=named) as caught:
+        check_upstream(EngineConfig(**({"upstream": "http://host"} | fields)))  # type: ignore[arg-type]
+    assert "secret" not in str(caught.value)
+    check_upstream(EngineConfig(upstream="http://host", upstream_key="a-1", upstream_session_header=""))
 
 
 @pytest.mark.parametrize(
@@ -203,6 +243,27 @@ async def test_retries_wait_as_long_as_was_asked_else_longer_each_time() -> None
     assert calls.slept == [3.0, 30.0, 2.0, 4.0]
 
 
+async def test_a_full_upstream_that_says_at_once_is_not_asked_without_a_pause() -> None:
+    calls = ScriptedCalls(Busy("full", 0.0), GOOD)
+    assert await run(calls) == [97]
+    assert calls.slept == [MIN_WAIT_S]
+
+
+@pytest.mark.parametrize(
+    ("num_asked", "expected"), [(3, [97, 98, 99]), (4, [97, 98, 99, 100]), (9, [97, 98, 99, 100])]
+)
+async def test_no_more_tokens_are_taken_than_were_asked_for(num_asked: int, expected: list[int]) -> None:
+    """Whatever the upstream makes of max_tokens: nobody else bounds an answer."""
+    calls = ScriptedCalls(
+        [read_chunk(f'{{"choices": [{{"token_ids": [{token}, {token + 1}]}}]}}') for token in (97, 99)]
+    )
+    calls.outcomes[0].append(read_chunk('{"choices": [{"finish_reason": "stop"}]}'))  # type: ignore[union-attr]
+    outs: list[TokenOut] = []
+    ending = await calls.completions().run(admit_of("a", max_tokens=num_asked), outs.extend)
+    assert [out.token for out in outs] == expected
+    assert ending.reason == ("length" if num_asked == 3 else "stop")
+
+
 async def test_an_upstream_that_stays_away_is_told_after_a_few_tries() -> None:
     calls = ScriptedCalls(*[Unreachable("away")] * MAX_CONNECTS)
     with pytest.raises(Unreachable):
@@ -215,6 +276,69 @@ async def test_a_refusal_is_tried_once_without_neutral_fields_and_not_again() ->
     with pytest.raises(Refused):
         await run(calls)
     assert calls.slept == []
+
+
+CHUNK = '{"text": "你好\u2028\x85\x0b\x1c 😉"}'.encode()
+STREAM = b"data: " + CHUNK + b"\r\n\r\n: ping\n\nevent: x\ndata:{}\n\ndata: \n\ndata: [DONE]"
+
+
+@given(st.lists(st.integers(0, len(STREAM)), max_size=12))
+def test_events_are_read_wherever_the_bytes_are_cut(cuts: list[int]) -> None:
+    """Also inside a character; and only a line feed ends a line, whatever else looks like one to Unicode."""
+    places = [0, *sorted(cuts), len(STREAM)]
+    parts = [STREAM[start:end] for start, end in pairwise(places)]
+    events = asyncio.run(collected(read_events(arriving(parts))))
+    assert events == [CHUNK, b"{}", b"[DONE]"]
+
+
+async def test_a_line_without_end_is_given_up() -> None:
+    with pytest.raises(Broken, match="a line of more than"):
+        await collected(read_events(arriving([b"x" * (MAX_LINE_BYTES // 2)] * 3)))
+
+
+async def arriving(parts: list[bytes]) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part
+
+
+async def collected(events: AsyncIterator[bytes]) -> list[bytes]:
+    return [event async for event in events]
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        '{"usage": {"prompt_tokens_details": {"cached_tokens": -1}}}',
+        '{"usage": {"prompt_tokens_details": {"cached_tokens": 1e30}}}',
+        '{"choices": [{"token_ids": [-1]}]}',
+    ],
+)
+def test_numbers_that_would_harm_us_make_a_chunk_unreadable(chunk: str) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        read_chunk(chunk)
+
+
+@pytest.mark.parametrize("longest", ["-1", "1e30", "99999999999999999999999"])
+def test_an_impossible_context_makes_the_list_of_models_unreadable(longest: str) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        read_models(f'{{"data": [{{"id": "m", "max_model_len": {longest}}}]}}'.encode())
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ('{"max_position_embeddings": 2048}', 2048),
+        ('{"max_position_embeddings": 1, "text_config": {"max_position_embeddings": 4096}}', 4096),
+        ('{"max_position_embeddings": 2048, "text_config": null}', 2048),
+        ('{"max_position_embeddings": "many"}', None),
+        ("[]", None),
+    ],
+)
+def test_the_longest_context_is_that_of_the_text_model(
+    tmp_path: Path, config: str, expected: int | None
+) -> None:
+    (tmp_path / "config.json").write_text(config)
+    assert read_max_context(tmp_path) == expected
 
 
 def test_the_front_starts_without_the_gateway_s_libraries() -> None:

@@ -60,8 +60,20 @@ async def test_a_folder_without_weights_is_served(engine: EngineProcess, folders
     await client.close()
 
 
-async def test_what_is_no_address_ends_with_the_exit_code_of_a_wrong_setting() -> None:
-    argv = [sys.executable, "-m", "inference", "--upstream", "somewhere"]
-    ended = await asyncio.to_thread(subprocess.run, argv, capture_output=True, check=False)
+@pytest.mark.parametrize("module", ["inference", "inference.testing"])
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        (["--upstream", "somewhere"], b"ENGINE_UPSTREAM"),
+        (["--upstream", "http://host", "--upstream-key", "a\nb"], b"ENGINE_UPSTREAM_KEY"),
+    ],
+    ids=["address", "key"],
+)
+async def test_what_no_request_can_be_made_of_ends_with_the_exit_code_of_a_wrong_setting(
+    module: str, flags: list[str], named: bytes
+) -> None:
+    argv = [sys.executable, "-m", module, *flags]
+    ended = await asyncio.to_thread(subprocess.run, argv, capture_output=True, check=False, timeout=60)
     assert ended.returncode == 78
-    assert b"ENGINE_UPSTREAM" in ended.stderr
+    assert named in ended.stderr
+    assert b"Traceback" not in ended.stderr
