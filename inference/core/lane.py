@@ -89,6 +89,8 @@ class _Queue:
     def add(self, job: _Job, now: float) -> None:
         if self._encode is None:
             job.error = f"this engine serves no {self._name}"
+        elif not all(job.token_ids):
+            job.error = f"the {self._name} cannot read a text without tokens"
         if job.is_done:
             self.ended.append(job)
             return

@@ -173,6 +173,15 @@ def test_an_encoder_that_forgets_a_row_fails_the_request_not_the_loop() -> None:
     assert "rows" in str(drain(lane)["e"])
 
 
+def test_a_text_without_tokens_fails_its_own_request_not_the_loop() -> None:
+    lane, _, _ = make_lane()
+    lane.add(VerifyPairs("bad", [[1], []]), now=0.0)
+    lane.add(VerifyPairs("good", [[2]]), now=0.0)
+    answers = drain(lane)
+    assert "without tokens" in str(answers["bad"])
+    assert answers["good"] == [2]
+
+
 def test_what_is_not_served_is_answered_with_an_error() -> None:
     core = make_fake_core()
     core.driver.run(EmbedTexts("e", [[1]]), VerifyPairs("v", [[1], [2]]))
