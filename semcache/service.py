@@ -94,9 +94,9 @@ async def evict(entry_ids: Sequence[int]) -> int:
     return await in_database(store.delete, entry_ids)
 
 
-async def forget(generations: Sequence[UUID]) -> int:
-    """Delete the entries made from these answers, for erasure; how many there were. Raises like `evict`."""
-    return await in_database(store.delete_made_from, generations)
+def forget(generations: Sequence[UUID]) -> int:
+    """Delete the entries made from these answers in the caller's transaction, for erasure; how many there were."""
+    return store.delete_made_from(generations)
 
 
 def is_admissible(decision: Decision, question: Question, answer: Answer) -> bool:

@@ -16,6 +16,8 @@ from django.utils.translation import gettext_lazy as _
 from chatsite.accounts.forms import StaffSignInForm
 from chatsite.accounts.keys import create_key
 from chatsite.accounts.models import ApiKey, Tenant, UsageRecord, User
+from chatsite.chat.models import Conversation, Message
+from chatsite.chat.tasks import erase_user
 
 admin.site.login_form = StaffSignInForm
 
@@ -48,6 +50,24 @@ class PeopleAdmin(UserAdmin):
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"tenant": Tenant.objects.default().pk}
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Everything of theirs goes with them. It is counted, for what people wrote is not shown to staff."""
+        users = [user.pk for user in objs]
+        theirs = {
+            Conversation: Conversation.objects.filter(owner__in=users),
+            Message: Message.objects.filter(conversation__owner__in=users),
+            ApiKey: ApiKey.objects.filter(user__in=users),
+        }
+        counts = {model._meta.verbose_name_plural: rows.count() for model, rows in theirs.items()}
+        return [str(user) for user in objs], {User._meta.verbose_name_plural: len(users), **counts}, set(), []
+
+    def delete_model(self, request: HttpRequest, obj: User) -> None:
+        erase_user(obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        for user in queryset:
+            erase_user(user)
 
 
 class NewKeyForm(forms.ModelForm):

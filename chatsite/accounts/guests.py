@@ -29,5 +29,5 @@ def enter_as_guest(request: HttpRequest) -> User:
 
 
 def expired_guests(limit: int) -> list[User]:
-    """Guests whose time is over; `chat.library.erase_user` removes them with everything of theirs."""
+    """Guests whose time is over; `chat.erasure.erase_user` removes them with everything of theirs."""
     return list(User.objects.filter(is_guest=True, guest_until__lt=timezone.now())[:limit])

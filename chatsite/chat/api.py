@@ -11,7 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Router, Status
 
-from chatsite.chat import frames, library
+from chatsite.chat import erasure, frames, library
 from chatsite.chat.coalesce import coalesce
 from chatsite.chat.ending import stop
 from chatsite.chat.following import Followed, followed, load
@@ -69,7 +69,7 @@ async def change_conversation(
 @router.delete("/conversations/{uuid:conversation}", response={204: None})
 async def erase_conversation(request: HttpRequest, conversation: UUID) -> Status[None]:
     """Removes a conversation from every store."""
-    await library.erase(_caller(request), conversation)
+    await erasure.erase(_caller(request), conversation)
     return Status(204, None)
 
 

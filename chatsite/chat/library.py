@@ -1,12 +1,10 @@
-"""What a person keeps: the list of conversations, their messages, changes, and erasing.
+"""What a person keeps: the list of conversations, their messages, and changes.
 
 Synchronous unless marked; callers go through `run_in_db`. Knows rows, no HTTP.
 """
 
 from __future__ import annotations
 
-import logging
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -14,21 +12,11 @@ from uuid import UUID
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
-from chatsite.accounts.callers import caller_of_user
-from chatsite.accounts.models import User
-from chatsite.chat.ending import cancel_in_engine
 from chatsite.chat.following import ended_of
-from chatsite.chat.models import LIVE_STATES, Conversation, Generation, Message, Role
+from chatsite.chat.models import Conversation, Generation, Message, Role
 from chatsite.chat.texts import checked
-from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
-from chatsite.engine import engine
 from chatsite.errors import InvalidRequest, NotFound
-from inference.errors import EngineError
-from inference.types import Owner
-from semcache import service
-
-logger = logging.getLogger(__name__)
 
 PAGE = 50
 MAX_QUERY_CHARS = 200
@@ -104,37 +92,6 @@ def figures(row: Generation) -> dict[str, Any]:
     }
 
 
-async def erase(caller: Caller, conversation: UUID) -> None:
-    """Removes a conversation from every store: rows, cached answers, kept KV. Raises NotFound."""
-    states = await run_in_db(_erase_rows, caller.user_id, conversation)
-    for generation, state in states.items():
-        if state in LIVE_STATES:
-            await cancel_in_engine(generation)
-    await service.forget(list(states))
-    try:
-        await engine().forget(Owner(caller.tenant, caller.owner, str(conversation)))
-    except EngineError as error:
-        # Kept KV lives in the engine's memory: an engine that can't be reached has none, or loses it by its own limits.
-        logger.warning("the engine was not told to forget %s: %s", conversation, error.message)
-
-
-async def erase_user(user: User) -> None:
-    """Removes a user with everything of theirs from every store; the usage ledger keeps its counts without a name."""
-    caller = caller_of_user(user)
-    conversations, generations = await run_in_db(_belongings, user.pk)
-    for conversation in conversations:
-        with suppress(NotFound):  # its owner was faster
-            await erase(caller, conversation)
-    await service.forget(generations)
-    await run_in_db(user.delete)
-
-
-def _belongings(user_id: int) -> tuple[list[UUID], list[UUID]]:
-    conversations = Conversation.objects.filter(owner=user_id).values_list("pk", flat=True)
-    generations = Generation.objects.filter(user=user_id).values_list("pk", flat=True)
-    return list(conversations), list(generations)
-
-
 async def forgotten_temporary(limit: int) -> list[Conversation]:
     """Temporary conversations whose page did not come back to erase them."""
     return await run_in_db(_forgotten_temporary, limit)
@@ -143,14 +100,6 @@ async def forgotten_temporary(limit: int) -> list[Conversation]:
 def _forgotten_temporary(limit: int) -> list[Conversation]:
     old = Conversation.objects.filter(is_temporary=True, updated_at__lt=Now() - TEMPORARY_LIFE)
     return list(old.select_related("owner")[:limit])
-
-
-def _erase_rows(user_id: int, conversation: UUID) -> dict[UUID, str]:
-    """Deletes the rows; returns its generations with the state they were in."""
-    row = owned(user_id, conversation)
-    states = dict(Generation.objects.filter(message__conversation=row).values_list("pk", "state"))
-    row.delete()
-    return states
 
 
 def _cursor(row: Conversation) -> str:

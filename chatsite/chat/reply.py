@@ -152,6 +152,7 @@ def _open(turn: Turn) -> None:
         id=turn.generation,
         user_id=turn.caller.user_id,
         api_key_id=turn.caller.api_key,
+        kv_conversation=turn.conversation,
         lease_owner=generations.lease_owner(),
         lease_until=generations.lease_until(),
         deadline_at=Now() + timedelta(seconds=settings.CONFIG.deadline_s),

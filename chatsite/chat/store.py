@@ -79,7 +79,7 @@ def store_regeneration(user_id: int, client_message_id: UUID, message_id: UUID) 
         )
         if found is None:
             raise NotFound("there is no such message.")
-        conversation = _locked(user_id, found["conversation"])
+        conversation = locked(user_id, found["conversation"])
         message = conversation.messages.select_related("parent").get(pk=message_id)
         question = message if message.role == Role.USER else message.parent
         if question is None:
@@ -94,14 +94,15 @@ def store_regeneration(user_id: int, client_message_id: UUID, message_id: UUID) 
 
 def _locked_for(user_id: int, question: Question) -> Conversation:
     if question.conversation is not None:
-        return _locked(user_id, question.conversation)
+        return locked(user_id, question.conversation)
     name = uuid5(_CONVERSATION_NAMES, f"{user_id}:{question.client_message_id}")
     new = Conversation(id=name, owner_id=user_id, is_temporary=question.is_temporary)
     Conversation.objects.bulk_create([new], ignore_conflicts=True)
-    return _locked(user_id, name)
+    return locked(user_id, name)
 
 
-def _locked(user_id: int, conversation: UUID) -> Conversation:
+def locked(user_id: int, conversation: UUID) -> Conversation:
+    """The user's conversation, to itself until the transaction ends. Raises NotFound."""
     row = Conversation.objects.select_for_update().filter(pk=conversation, owner=user_id).first()
     if row is None:
         raise NotFound("there is no such conversation.")

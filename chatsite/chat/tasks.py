@@ -1,12 +1,18 @@
-"""The chat's periodic work for celery, as doors: each task calls one function on the worker's event loop."""
+"""The chat's work for celery, as doors: each task calls one function on the worker's event loop."""
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
+import msgspec
 from celery import shared_task
+from django.db import transaction
 
 from chatsite.accounts.callers import caller_of_user
 from chatsite.accounts.guests import expired_guests
-from chatsite.chat import library
+from chatsite.accounts.models import User
+from chatsite.chat import erasure, library
 from chatsite.chat.adoption import adopt_orphans, reap
 from chatsite.chat.running import Running
 from chatsite.db import run_in_db
@@ -42,6 +48,18 @@ def erase_guests() -> int:
     return run(_erase_guests())
 
 
+@shared_task(name="chat.forget_erased")
+def forget_erased(traces: dict[str, Any]) -> None:
+    """Tells the engine what was erased."""
+    run(erasure.forget(msgspec.convert(traces, erasure.Traces)))
+
+
+def erase_user(user: User) -> None:
+    """Erases a person here and now; telling the engine, which may be busy or away, is left to a worker."""
+    traces = msgspec.to_builtins(erasure.erase_user_rows(user))
+    transaction.on_commit(partial(forget_erased.delay, traces), robust=True)
+
+
 async def _adopt() -> int:
     into = Running()
     adopted = await adopt_orphans(into)
@@ -54,7 +72,7 @@ async def _erase() -> int:
     erased = 0
     for conversation in await library.forgotten_temporary(ERASE_BATCH):
         try:
-            await library.erase(caller_of_user(conversation.owner), conversation.pk)
+            await erasure.erase(caller_of_user(conversation.owner), conversation.pk)
             erased += 1
         except NotFound:  # its owner was faster
             continue
@@ -64,5 +82,5 @@ async def _erase() -> int:
 async def _erase_guests() -> int:
     guests = await run_in_db(expired_guests, ERASE_BATCH)
     for guest in guests:
-        await library.erase_user(guest)
+        await erasure.erase_user(guest)
     return len(guests)

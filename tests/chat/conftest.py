@@ -20,6 +20,8 @@ from chatsite.chat.running import running
 from chatsite.db import run_in_db
 from chatsite.engine import close_engine
 from inference.testing import EngineProcess, scripted_engine
+from semcache import service
+from semcache.models import CacheRule
 from tests.chat.socket import Socket
 
 ORIGIN = "http://localhost:8000"
@@ -83,10 +85,26 @@ async def socket(engine: EngineProcess, user: User) -> AsyncIterator[Socket]:
     await socket.close()
 
 
+@pytest_asyncio.fixture(loop_scope="package")
+async def caching(engine: Any, user: User, config: Any) -> AsyncIterator[Socket]:
+    """A socket of a site with one rule: equal questions get equal answers."""
+    config(cache_enabled=True, cache_budget_ms=5000)
+    await run_in_db(make_rule)
+    service.forget_rules()
+    socket = await open_socket(user)
+    yield socket
+    await socket.close()
+
+
 async def open_socket(user: User) -> Socket:
     socket = Socket(await run_in_db(cookie_of, user))
     await socket.open()
     return socket
+
+
+def make_rule() -> None:
+    CacheRule.objects.all().delete()
+    CacheRule.objects.create(name="everything", mode="exact")
 
 
 def make_user(name: str) -> User:

@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
-import pytest_asyncio
-from django.utils import timezone
 
-from chatsite.accounts.models import User
 from chatsite.chat.models import Message
 from chatsite.chat.semantic import question_of
-from chatsite.chat.tasks import _erase_guests
 from chatsite.chat.turn import Caller, Turn
 from chatsite.db import run_in_db
 from inference.types import EngineInfo, Segment
 from semcache import service
-from semcache.models import CacheEntry, CacheRule
-from tests.chat.conftest import open_socket
+from semcache.models import CacheEntry
 from tests.chat.socket import Socket
-
-
-def make_rule() -> None:
-    CacheRule.objects.all().delete()
-    CacheRule.objects.create(name="everything", mode="exact")
-
-
-@pytest_asyncio.fixture(loop_scope="package")
-async def caching(engine: Any, user: User, config: Any) -> AsyncIterator[Socket]:
-    """A socket of a site with one rule: equal questions get equal answers."""
-    config(cache_enabled=True, cache_budget_ms=5000)
-    await run_in_db(make_rule)
-    service.forget_rules()
-    socket = await open_socket(user)
-    yield socket
-    await socket.close()
 
 
 async def test_the_same_question_is_answered_from_the_cache(caching: Socket) -> None:
@@ -87,17 +64,6 @@ async def test_a_slow_cache_is_a_miss(caching: Socket, monkeypatch: pytest.Monke
     monkeypatch.setattr(service, "in_database", slow)
     _, done = await caching.ask("Is anybody there?")
     assert (done["state"], done["origin"]) == ("complete", "model")
-
-
-async def test_an_expired_guest_is_erased_with_the_cached_answers(caching: Socket, user: User) -> None:
-    await caching.ask("What is the capital of France?")
-    assert await run_in_db(CacheEntry.objects.count) == 1
-    past = timezone.now() - timedelta(seconds=1)
-    await run_in_db(User.objects.filter(pk=user.pk).update, is_guest=True, guest_until=past)
-    assert await _erase_guests() == 1
-    assert await run_in_db(CacheEntry.objects.count) == 0
-    assert not await run_in_db(Message.objects.exists)
-    assert not await run_in_db(User.objects.filter(pk=user.pk).exists)
 
 
 def test_where_a_system_message_stands_is_part_of_the_question() -> None:
