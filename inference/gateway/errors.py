@@ -12,12 +12,12 @@ from __future__ import annotations
 
 
 class UpstreamError(Exception):
-    """`code` is what the front reports; the message is one line."""
+    """`code` is what the front reports, empty for its own word for an answer that failed; the message is one line."""
 
-    code = "generation_failed"
+    code = ""
 
     def __str__(self) -> str:
-        return f"{self.code}: {self.args[0]}"
+        return f"{self.code}: {self.args[0]}" if self.code else str(self.args[0])
 
 
 class Busy(UpstreamError):

@@ -19,6 +19,7 @@ from inference.gateway.address import Address
 from inference.gateway.errors import Broken, Busy, Refused, Unreachable, UpstreamError
 from inference.gateway.events import read_events
 from inference.gateway.wire import Chunk, ModelCard, error_in, error_text, read_chunk, read_models
+from inference.settings import SettingError
 
 CONNECT_TIMEOUT_S = 5.0
 WRITE_TIMEOUT_S = 30.0
@@ -34,20 +35,19 @@ logging.getLogger("httpx2").setLevel(logging.WARNING)  # it writes a line, with 
 
 
 class Upstream:
-    """One client for all answers. Silence of a stream has no limit here: the request's deadline ends it."""
+    """One client for all answers. Silence of a stream has no limit here: the request's deadline ends it.
+
+    Raises SettingError for a proxy of the environment that cannot be used.
+    """
 
     def __init__(self, address: Address, key: str, max_streams: int) -> None:
         self.address = address
-        num_connections = max_streams + SPARE_CONNECTIONS
-        self._http = httpx2.AsyncClient(
-            headers={"Authorization": f"Bearer {key}"} if key else {},
-            timeout=httpx2.Timeout(None, connect=CONNECT_TIMEOUT_S, write=WRITE_TIMEOUT_S),
-            limits=httpx2.Limits(
-                max_connections=num_connections,
-                max_keepalive_connections=num_connections,
-                keepalive_expiry=30,
-            ),
-        )
+        try:
+            self._http = _client(key, max_streams + SPARE_CONNECTIONS)
+        except (ImportError, ValueError, httpx2.InvalidURL):  # its words may hold the proxy's password
+            raise SettingError(
+                "a proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names cannot be used: it must be an http URL"
+            ) from None
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -127,6 +127,19 @@ class Upstream:
         if response.has_redirect_location:
             text = f"it moves to {_shown(response.headers['Location'])}, which is not followed"
         return Broken(f"{_shown(str(response.url))} answered with status {status}: {text}")
+
+
+def _client(key: str, num_connections: int) -> httpx2.AsyncClient:
+    """Heeds the environment's proxies and certificates, as curl does."""
+    return httpx2.AsyncClient(
+        headers={"Authorization": f"Bearer {key}"} if key else {},
+        timeout=httpx2.Timeout(None, connect=CONNECT_TIMEOUT_S, write=WRITE_TIMEOUT_S),
+        limits=httpx2.Limits(
+            max_connections=num_connections,
+            max_keepalive_connections=num_connections,
+            keepalive_expiry=30,
+        ),
+    )
 
 
 async def _beginning(response: httpx2.Response) -> bytes:

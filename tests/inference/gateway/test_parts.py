@@ -24,6 +24,7 @@ from inference.gateway.errors import Broken, Busy, Refused, Unreachable, Upstrea
 from inference.gateway.events import MAX_LINE_BYTES, read_events
 from inference.gateway.request import BACKGROUND_PRIORITY, OFFLINE_PRIORITY, body_of
 from inference.gateway.spelling import Speller
+from inference.gateway.upstream import Upstream
 from inference.gateway.wire import Chunk, error_text, read_chunk, read_models
 from inference.settings import SettingError
 from inference.testing.tokenizer import ByteTokenizer
@@ -191,6 +192,16 @@ def test_what_no_header_can_hold_is_refused_at_start(fields: dict[str, str], nam
         check_upstream(EngineConfig(**({"upstream": "http://host"} | fields)))  # type: ignore[arg-type]
     assert "secret" not in str(caught.value)
     check_upstream(EngineConfig(upstream="http://host", upstream_key="a-1", upstream_session_header=""))
+
+
+@pytest.mark.parametrize("proxy", ["socks5://me:secret@host", "ftp://me:secret@host"])
+def test_a_proxy_of_the_environment_that_cannot_be_used_is_a_wrong_setting(
+    monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    with pytest.raises(SettingError, match="ALL_PROXY") as caught:
+        Upstream(parse_address("http://host"), "", 1)
+    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
