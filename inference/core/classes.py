@@ -40,16 +40,19 @@ class Classes:
         """Place among those who run: the last one is preempted first, the newest of the lowest priority."""
         return self.of(sequence), sequence.admit.priority, sequence.arrival
 
-    def promote(self, unserved: Iterable[Sequence], now: float) -> None:
+    def promote(self, unserved: Iterable[Sequence], now: float) -> bool:
         """Let the first offline sequence count as interactive, when it and the last promotion are old enough.
 
-        One every `patience_s`, and only after the one before has ended: people are delayed by little.
+        One every `patience_s`, and only after the one before has ended: people are delayed by little. True when one
+        was promoted just now.
         """
         if self._promoted is not None or now - self._promoted_at < self._patience_s:
-            return
+            return False
         offline = next((s for s in unserved if self.of(s) is LatencyClass.OFFLINE), None)
-        if offline is not None and now - offline.arrived_at >= self._patience_s:
-            self._promoted, self._promoted_at = offline, now
+        if offline is None or now - offline.arrived_at < self._patience_s:
+            return False
+        self._promoted, self._promoted_at = offline, now
+        return True
 
     def is_promoted(self, sequence: Sequence) -> bool:
         return sequence is self._promoted

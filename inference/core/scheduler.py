@@ -82,6 +82,7 @@ class Scheduler:
         self._step = StepCost(0.0, 0, 0, 0)
         self._hopeless: list[Sequence] = []
         self._is_unordered = False
+        self._too_few: int | None = None  # blocks that could be had when the first in order needed more
         self.second_tier: SecondTier | None = None  # where what a sequence lacks may be kept
         self.reset()
 
@@ -183,14 +184,18 @@ class Scheduler:
     # --- who starts
 
     def _order_queue(self, now: float) -> None:
-        """Who starts first, found anew when it matters."""
+        """Who starts first, found anew when it matters: an order may cost a look into the cache for many prompts."""
         reading = [sequence for sequence in self.running if sequence.state is State.PREFILL]
-        self._classes.promote([*reading, *self.waiting], now)
-        if not self._is_unordered and not self._can_start():
+        self._is_unordered |= self._classes.promote([*reading, *self.waiting], now)
+        if not self._is_unordered and (self._is_short_of_blocks() or not self._can_start()):
             return
         shares = self._shares if self._limits.fair_shares else None
         self.waiting = in_order(self.waiting, self._classes, shares, self._policy, now)
         self._is_unordered = False
+
+    def _is_short_of_blocks(self) -> bool:
+        """Whether there are no more than were too few for the first in order."""
+        return self._too_few is not None and self._kv.pool.num_available <= self._too_few
 
     def _prefill(self, budget: int, now: float) -> list[Chunk]:
         """Class by class: who has started reads on, then who waits starts, as far as the budget goes.
@@ -253,14 +258,17 @@ class Scheduler:
         """Blocks, with one left for each that runs: without this watermark a newcomer would be preempted at once."""
         watermark = sum(1 for other in self.running if not other.is_background)
         is_taken = self._kv.acquire(sequence, now, reserve=watermark)
+        self._too_few = None if is_taken else self._kv.pool.num_available
         if not is_taken and not self.running:
             self._hopeless.append(sequence)
         return is_taken
 
     def _can_start(self) -> bool:
-        """Whether there is a seat, or somebody who may have to give one up."""
-        is_full = len(self.running) >= self._num_seats([])
-        return bool(self.waiting) and (not is_full or any(map(self._classes.of, self.running)))
+        """Whether there is a seat for the first in order, or somebody of a lower class who may have to give one up."""
+        if not self.waiting or len(self.running) < self._num_seats([]):
+            return bool(self.waiting)
+        first = self._classes.of(self.waiting[0])
+        return any(self._classes.of(other) > first for other in self.running)
 
     def _num_seats(self, newcomers: Iterable[Sequence]) -> int:
         """Fewer while an interactive sequence runs, so that its tokens come faster."""

@@ -79,13 +79,25 @@ def test_offline_work_is_served_while_people_never_stop_coming() -> None:
     assert OFFLINE_PATIENCE_LEVELS * 5.0 <= waited <= OFFLINE_PATIENCE_LEVELS * 5.0 + 20
 
 
+def test_who_is_promoted_starts_first_though_memory_is_as_full_as_it_was() -> None:
+    """Killed by an order that is kept until blocks come free: the person before it in line needs more than there are."""
+    core = make_fake_core(num_blocks=16, max_batch=4, ageing_s=1.0)
+    core.driver.step(admit(prompt_of(30), max_tokens=34, id="running"))
+    core.driver.step(
+        admit(prompt_of(40, 3), max_tokens=1, id="person"),
+        admit(prompt_of(9, 5), max_tokens=1, is_offline=True, id="bulk"),
+    )
+    core.driver.run()
+    assert list(core.driver.finished) == ["bulk", "running", "person"]
+
+
 def test_one_offline_sequence_at_a_time_is_promoted_however_many_are_old() -> None:
     classes = Classes(patience_s=60.0)
     first, second = (Sequence(admit([1], is_offline=True), n, 0.0) for n in (1, 2))
-    classes.promote([first, second], 59.0)
+    assert not classes.promote([first, second], 59.0)
     assert classes.of(first) is LatencyClass.OFFLINE
-    classes.promote([first, second], 60.0)
-    classes.promote([first, second], 1000.0)
+    assert classes.promote([first, second], 60.0)
+    assert not classes.promote([first, second], 1000.0)
     assert [classes.of(first), classes.of(second)] == [LatencyClass.INTERACTIVE, LatencyClass.OFFLINE]
     classes.leave(first)
     classes.promote([second], 119.0)

@@ -73,6 +73,27 @@ def test_only_so_many_prompts_are_looked_up() -> None:
     assert found == [*range(MAX_LOOKUPS - 1, -1, -1), *range(MAX_LOOKUPS, MAX_LOOKUPS + 20)]
 
 
+@pytest.mark.parametrize("is_offline", [False, True])
+def test_no_prompt_is_looked_up_again_while_neither_memory_nor_a_seat_has_come_free(is_offline: bool) -> None:
+    """Killed by an order that is made anew in every step: a hash for each block of 32 prompts, for nothing."""
+    core = make_fake_core(num_blocks=16, max_batch=2 if is_offline else 8, policy="lpm", ageing_s=10_000.0)
+    running = [admit(prompt_of(20, n), max_tokens=6, is_offline=is_offline) for n in range(2)]
+    core.driver.step(*running)
+    core.driver.step()
+    looked_up: list[str] = []
+    num_reusable = core.kv.num_reusable
+    core.kv.num_reusable = lambda sequence: looked_up.append(sequence.id) or num_reusable(sequence)  # type: ignore[method-assign, func-returns-value]
+    waiting = [admit(prompt_of(40, n), max_tokens=1, is_offline=is_offline) for n in range(3, 6)]
+    core.driver.step(*waiting)
+    looked_up.clear()
+    core.driver.step()
+    assert looked_up == []
+    core.driver.step(newcomer := admit(prompt_of(41, 9), max_tokens=1, is_offline=is_offline))
+    assert newcomer.id in looked_up
+    core.driver.run()
+    assert {end.reason for end in core.driver.finished.values()} == {"length"}
+
+
 def test_an_old_request_of_low_priority_overtakes_new_ones_of_high_priority() -> None:
     old = Sequence(admit([1], priority=2), 1, 0.0)
     young = Sequence(admit([1], priority=0), 2, 25.0)
