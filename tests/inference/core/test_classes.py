@@ -80,7 +80,7 @@ def test_offline_work_is_served_while_people_never_stop_coming() -> None:
 
 
 def test_who_is_promoted_starts_first_though_memory_is_as_full_as_it_was() -> None:
-    """Killed by an order that is kept until blocks come free: the person before it in line needs more than there are."""
+    """Killed by an order that is kept until blocks come free: the person before it needs more than there are."""
     core = make_fake_core(num_blocks=16, max_batch=4, ageing_s=1.0)
     core.driver.step(admit(prompt_of(30), max_tokens=34, id="running"))
     core.driver.step(
