@@ -41,6 +41,19 @@ def as_requests(
     ]
 
 
+def as_texts(texts: Any) -> list[str]:
+    """What is to be embedded, each of it text that can be encoded."""
+    if isinstance(texts, str | bytes | Mapping) or not isinstance(texts, Iterable):
+        raise InvalidRequest(f"embed takes a list of texts, not {_kind(texts)}")
+    each = list(texts)
+    for place, text in enumerate(each):
+        if not isinstance(text, str):
+            raise InvalidRequest(f"text {place} is no text but {_kind(text)}")
+        if not text.isascii():
+            _check_encodable(place, text)
+    return each
+
+
 def named(error: Exception, place: int) -> str:
     """What an error says, with the place of the prompt that it is about."""
     return f"prompt {place}: {error}"
@@ -122,6 +135,13 @@ def _for_each(given: Any, kind: type, number: int, name: str) -> list[Any]:
     if len(each) != number or not all(isinstance(one, kind) for one in each):
         raise InvalidRequest(f"{number} prompts need one or {number} {name}")
     return each
+
+
+def _check_encodable(place: int, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(f"text {place}: {error}") from error
 
 
 def _check_conversations(keys: Sequence[str]) -> None:

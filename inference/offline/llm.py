@@ -11,7 +11,7 @@ import asyncio
 import os
 import sys
 import weakref
-from collections.abc import Coroutine, Generator, Sequence
+from collections.abc import Coroutine, Generator, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ import torch
 from inference import settings
 from inference.config import EngineConfig
 from inference.core.startup import start_core
-from inference.errors import EngineUnavailable, InvalidRequest, ModelLoading, NotSupported
+from inference.errors import EngineUnavailable, ModelLoading, NotSupported
 from inference.front.engine import Engine
 from inference.front.model import ServedModel
 from inference.front.model_folder import FolderError, read_model_folder
@@ -31,7 +31,7 @@ from inference.front.ownership import new_secret, secret_id
 from inference.models.errors import ModelNotUsable
 from inference.models.resolve import Say, resolve
 from inference.offline.answers import Answer, Batch
-from inference.offline.asking import Prompt, as_requests
+from inference.offline.asking import Prompt, as_requests, as_texts
 from inference.offline.local_core import LocalCore
 from inference.offline.loop_thread import LoopThread, closed
 from inference.types import EngineStats, Sampling
@@ -135,11 +135,9 @@ class LLM:
         self._run(batch.check())
         return self._collect(batch, len(requests))
 
-    def embed(self, texts: Sequence[str]) -> np.ndarray:
+    def embed(self, texts: Iterable[str]) -> np.ndarray:
         """(num_texts, dim) float32, rows of length 1. Needs `LLM(..., embed_model=...)`."""
-        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-            raise InvalidRequest("embed takes a list of texts")
-        return self._run(self._embed(list(texts)))
+        return self._run(self._embed(as_texts(texts)))
 
     def stats(self) -> EngineStats:
         """The engine's counters and gauges since this LLM was made."""

@@ -336,8 +336,22 @@ def test_embeddings_are_unit_vectors_in_the_order_of_the_texts(tmp_path: Path, m
         alone = np.concatenate([llm.embed([text]) for text in PROMPTS])
         np.testing.assert_allclose(vectors, alone, atol=1e-5)
         assert llm.embed([]).shape == (0, 32)
-        with pytest.raises(InvalidRequest):
-            llm.embed("text alone")
+        np.testing.assert_array_equal(llm.embed(iter(PROMPTS)), vectors)
+
+
+@pytest.mark.parametrize(
+    ("bad", "named"),
+    [
+        ("text alone", "list of texts, not str"),
+        (None, "not NoneType"),
+        ({"text": 1}, "not dict"),
+        (["a", 5], "text 1 is no text but int"),
+        (["a", "\ud800"], "text 1: .* surrogates"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_refused(llm: LLM, bad: Any, named: str) -> None:
+    with pytest.raises(InvalidRequest, match=named):
+        llm.embed(bad)
 
 
 def test_without_an_encoder_there_are_no_embeddings(llm: LLM) -> None:
