@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.core.messages import Admit, Cancel, Command, Forget
+from inference.core.messages import Cancel
 from inference.core.sequence import ALLOWED_MOVES, Sequence, State
 from tests.inference.core.driver import admit
 from tests.inference.core.fakes import expected, make_fake_core
@@ -138,46 +138,6 @@ def test_a_second_admission_of_a_live_id_is_ignored(caplog: pytest.LogCaptureFix
     core.driver.run(request, request)
     assert core.driver.ids(request) == expected(request.prompt_ids, 6)
     assert "already here" in caplog.text
-
-
-def test_two_thousand_mixed_requests_with_aborts_leave_no_block_behind() -> None:
-    source = random.Random(3)
-    core = make_fake_core(num_blocks=40, max_batch=6, step_tokens=24)
-    aborted: set[str] = set()
-    live: list[Admit] = []
-    answered: list[Admit] = []
-    for number in range(2000):
-        request = admit(
-            prompt_of(source.randint(1, 40), source.randrange(4)),
-            max_tokens=source.choice([0, 1, 3, 8, 20]),
-            conversation=source.choice([b"", b"a", b"b", b"c"]),
-            salt=source.choice([b"one", b"two"]),
-            priority=source.randint(-1, 1),
-            is_background=source.random() < 0.05,
-        )
-        live.append(request)
-        answered.append(request)
-        commands: list[Command] = [request]
-        if source.random() < 0.3:
-            victim = source.choice(live)
-            aborted.add(victim.id)
-            commands.append(Cancel(victim.id, "cancelled", source.choice([-1, 0, 2])))
-        if number % 50 == 0:
-            commands.append(Forget(source.choice([b"a", b"b", b"c"])))
-        core.driver.step(*commands)
-        live = [one for one in live if one.id not in core.driver.finished][-30:]
-    core.driver.run()
-    stats = core.driver.loop.stats()
-    assert (stats.blocks_used, stats.running, stats.waiting) == (0, 0, 0)
-    assert len(core.driver.finished) == 2000
-    assert stats.preemptions > 0
-    assert stats.reused_head_tokens > 0
-    assert stats.reused_prefix_tokens > 0
-    for request in answered:
-        ids = core.driver.ids(request)
-        assert ids == expected(request.prompt_ids, len(ids))
-        if request.id not in aborted:
-            assert core.driver.end(request).reason == "length"
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -20,6 +20,7 @@ from inference.models.attention import AttentionNotUsable
 from inference.models.loader import LoadedModel
 from tests.inference.core.driver import Driver, admit
 from tests.inference.core.fakes import expected, make_fake_core
+from tests.inference.core.visitors import CONVERSATIONS, visit
 from tests.inference.exactness.evidence import Evidence, Logits, recorded
 
 MakeDriver = Callable[..., Driver]
@@ -156,43 +157,28 @@ def randomness_depends_on_seed_and_position_only(make_driver: MakeDriver, family
 
 
 def blocks_add_up(num_requests: int = 2000) -> Evidence:
-    """Mixed requests with 30 % aborts, forks and forgets: free + cached + used == total after every step (the driver
-    asserts it), the survivors' answers are right, and nothing is used at the end."""
-    source, evidence = random.Random(2), Evidence()
-    core = make_fake_core(num_blocks=40, max_batch=6, step_tokens=24)
-    driver, running, survivors = core.driver, [], []
-    for number in range(num_requests):
-        request = admit(
-            _one_of_four_beginnings(source),
-            max_tokens=source.choice([0, 1, 3, 8, 20]),
-            conversation=bytes([source.randrange(12)]) if source.random() < 0.7 else b"",
-            priority=source.randint(-1, 1),
-            is_background=source.random() < 0.05,
-        )
-        running.append(request)
-        driver.step(request)
-        if source.random() < 0.3:
-            driver.cancel(running.pop(source.randrange(len(running))), source.choice([-1, 0, 2]))
-        if number % 50 == 49:
-            driver.step(Forget(bytes([source.randrange(12)])))
-        survivors += [r for r in running if r.id in driver.finished]
-        running = [r for r in running if r.id not in driver.finished]
-    driver.run()
-    for request in [*survivors, *running]:
-        assert driver.ids(request) == expected(request.prompt_ids, len(driver.ids(request)))
+    """Mixed requests with aborts, forks, preemptions and forgets: free + cached + used == total and no block is shared
+    by mistake after every step (the driver asserts both), every answer is right as far as it went, nothing is used at
+    the end, and nothing is known of conversations that are forgotten."""
+    core, evidence = make_fake_core(num_blocks=36, max_batch=5, step_tokens=24), Evidence()
+    driver = core.driver
+    visits = visit(driver, num_requests, seed=2)
+    assert driver.finished.keys() == {request.id for request in visits.requests}
+    for request in visits.requests:
+        ids = driver.ids(request)
+        assert ids == expected(request.prompt_ids, len(ids))
+        if request.id not in visits.aborted:
+            assert (driver.end(request).reason, len(ids)) == ("length", request.max_tokens)
+            evidence.num_answers += 1
     stats = driver.loop.stats()
-    assert len(driver.finished) == num_requests
-    assert stats.blocks_used == 0
-    assert driver.loop.check_blocks()
-    evidence.num_answers = len(survivors) + len(running)
+    assert (stats.blocks_used, stats.running, stats.waiting) == (0, 0, 0)
+    for key in CONVERSATIONS:
+        driver.step(Forget(key))
+    assert len(core.kv.kept.conversations) == core.kv.kept.conversations.num_heads == 0
     evidence.preemptions, evidence.evictions = stats.preemptions, stats.evicted_blocks
-    evidence.reused_head = stats.reused_head_tokens
+    evidence.reused_head, evidence.reused_prefix = stats.reused_head_tokens, stats.reused_prefix_tokens
+    evidence.forgotten, evidence.classes = stats.forgotten_blocks, set(visits.steps_by_class)
     return evidence
-
-
-def _one_of_four_beginnings(source: random.Random) -> list[int]:
-    kind, length = source.randrange(4), source.randint(1, 40)
-    return [(kind * 7 + place * (kind + 1)) % 50 for place in range(length)]
 
 
 # --- 3: a turn costs what is new

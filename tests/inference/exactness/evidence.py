@@ -34,6 +34,8 @@ class Evidence:
     num_forks: int = 0  # answers that went on from a part of a block
     preemptions: int = 0
     evictions: int = 0
+    forgotten: int = 0
+    classes: set[str] = field(default_factory=set)  # that had cached blocks
     largest_batch: int = 0
 
 

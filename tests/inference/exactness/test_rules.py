@@ -27,9 +27,11 @@ def test_answers_and_logits_do_not_depend_on_reuse_or_company(make_driver, famil
 def test_no_block_is_lost_in_two_thousand_mixed_requests() -> None:
     evidence = core_rules.blocks_add_up()
     assert evidence.num_answers > 1000
-    assert evidence.reused_head > 1000
+    assert evidence.reused_head > evidence.reused_prefix > 1000
     assert evidence.evictions > 0
     assert evidence.preemptions > 0
+    assert evidence.forgotten > 0
+    assert evidence.classes == {"closed", "superseded", "idle", "active"}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
