@@ -33,8 +33,8 @@ def choice_of(request: GenerateRequest, index: int) -> GenerateRequest:
 
 def choices_of(request: GenerateRequest, num_choices: int) -> list[GenerateRequest]:
     """Raises InvalidRequest for an impossible number."""
-    if not 1 <= num_choices <= MAX_CHOICES:
-        raise InvalidRequest(f"1 to {MAX_CHOICES} choices, not {num_choices}")
+    if not isinstance(num_choices, int) or not 1 <= num_choices <= MAX_CHOICES:
+        raise InvalidRequest(f"1 to {MAX_CHOICES} choices, not {num_choices!r}")
     return [choice_of(request, index) for index in range(num_choices)]
 
 

@@ -93,10 +93,10 @@ class Batch:
             self._answers.put_nowait(_as_answer(self._places[generation_id], generation.log, tokenizer))
 
     async def _send(self, request: GenerateRequest) -> None:
+        self._sent.add(request.generation_id)  # first: whoever gives up meanwhile cancels this one too
         await self._engine.submit(request)
         generation = self._engine.archive.find(request.generation_id)
         assert generation is not None, "an accepted request has a log"
-        self._sent.add(request.generation_id)
         generation.follow(self)
         self.notice(request.generation_id)
 

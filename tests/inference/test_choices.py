@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import pytest
 
@@ -36,8 +37,8 @@ def test_without_a_seed_every_choice_gets_one_from_the_engine() -> None:
     assert {each.sampling.seed for each in choices_of(request(seed=None), 4)} == {None}
 
 
-@pytest.mark.parametrize("num_choices", [0, -1, MAX_CHOICES + 1])
-def test_an_impossible_number_is_refused(num_choices: int) -> None:
+@pytest.mark.parametrize("num_choices", [0, -1, MAX_CHOICES + 1, "2", 1.5, None])
+def test_an_impossible_number_is_refused(num_choices: Any) -> None:
     with pytest.raises(InvalidRequest):
         choices_of(request(), num_choices)
 

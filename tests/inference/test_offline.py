@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import re
@@ -33,10 +34,11 @@ from inference.errors import (
 from inference.models.errors import ModelNotUsable
 from inference.models.resolve import resolve
 from inference.models.tiny import write_tiny_embedder, write_tiny_model
+from inference.offline.answers import Batch
 from inference.offline.asking import as_requests
 from inference.offline.loop_thread import LoopThread, closed
 from inference.settings import SettingError
-from inference.types import FinishReason, Sampling, Segment
+from inference.types import FinishReason, GenerateRequest, Sampling, Segment
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "library.md"
 PROMPTS = ["Hello", "Name a planet.", "你好", "the world and you", "a", "b c", "What is that?"]
@@ -173,6 +175,27 @@ def test_a_stream_that_is_closed_ends_the_rest_and_leaves_nothing(llm: LLM) -> N
     assert texts(llm.generate(["Hello"], max_tokens=3, **GREEDY))
     stats = llm.stats()
     assert (stats.running, stats.waiting, stats.blocks_used) == (0, 0, 0)
+
+
+async def test_a_request_that_is_being_taken_when_the_caller_gives_up_is_ended_too() -> None:
+    class SlowEngine:
+        config = EngineConfig()
+        cancelled: tuple[str, ...] = ()
+
+        async def submit(self, request: GenerateRequest) -> None:
+            await asyncio.Event().wait()
+
+        def cancel(self, generation_id: str, reason: str) -> None:
+            self.cancelled += (generation_id,)
+
+    engine, (request,) = SlowEngine(), as_requests(["Hello"], None, "", {})
+    batch = Batch(engine, [request])  # type: ignore[arg-type]
+    asking = asyncio.create_task(batch.next())
+    await asyncio.sleep(0)
+    asking.cancel()
+    batch.cancel()
+    assert engine.cancelled == (request.generation_id,)
+    await asyncio.gather(asking, return_exceptions=True)
 
 
 def test_a_conversation_keeps_its_kv_for_the_next_turn(llm: LLM) -> None:
