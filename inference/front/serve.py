@@ -62,8 +62,9 @@ def build_server(engine: Engine, service: EngineService) -> grpc.aio.Server:
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
             ("grpc.so_reuseport", 0),
-            # Clients ask every ten seconds whether this process is alive.
-            ("grpc.http2.min_recv_ping_interval_without_data_ms", 5000),
+            # Clients ask every ten seconds whether this process is alive. By default a third question within five
+            # minutes without data closes the connection, and with it the streams of answers that wait.
+            ("grpc.http2.max_ping_strikes", 0),
         ],
     )
     add_EngineServicer_to_server(service, server)

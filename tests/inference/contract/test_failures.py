@@ -300,3 +300,14 @@ async def test_a_follower_of_a_frozen_front_is_told_within_its_patience(run_fold
         engine.process.send_signal(signal.SIGCONT)
         await client.close()
         await engine.stop()
+
+
+async def test_asking_often_whether_the_front_lives_does_not_cost_a_silent_stream(run_folder: Path) -> None:
+    engine = scripted_process(run_folder / "silent-stream")
+    await engine.start()
+    client = EngineClient(engine.address, keepalive_s=0.1)
+    events = await collect(client.generate(ask(script_text(tokens=2, first_delay_ms=1500))))
+    assert text_of(events)
+    assert client._session().num_opened == 1
+    await client.close()
+    await engine.stop()
