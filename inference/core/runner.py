@@ -85,7 +85,11 @@ class Runner:
         """(kv_heads, num_tokens): rows of `head_dim` numbers that the chunk's keys and values go to."""
         shape = self.tensors.shape
         positions = _positions(chunk)
-        blocks = np.asarray(chunk.sequence.blocks, dtype=np.int64)[positions // shape.block_tokens]
+        first = chunk.sequence.num_computed // shape.block_tokens
+        written = np.asarray(
+            chunk.sequence.blocks[first : _num_blocks(chunk, shape.block_tokens)], dtype=np.int64
+        )
+        blocks = written[positions // shape.block_tokens - first]
         heads = self.tensors.rows_of(blocks) + np.arange(shape.kv_heads)[:, None]
         slots: np.ndarray = heads * shape.block_tokens + positions % shape.block_tokens
         return slots

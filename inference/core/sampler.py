@@ -117,15 +117,16 @@ def _bias(scores: torch.Tensor, spec: SamplingSpec) -> None:
 def _penalise(scores: torch.Tensor, row: Row) -> None:
     """Repetition looks at prompt and output, presence and frequency at the output only."""
     spec = row.spec
-    seen = torch.tensor(row.token_ids, dtype=torch.long, device=scores.device)
-    output = seen[row.num_prompt :]
     if spec.repetition_penalty != 1.0:
+        seen = torch.tensor(row.token_ids, dtype=torch.long, device=scores.device)
         before = scores[seen]
         scores[seen] = torch.where(
             before > 0, before / spec.repetition_penalty, before * spec.repetition_penalty
         )
-    scores[output] = scores[output] - spec.presence_penalty
-    scores.index_add_(0, output, torch.full_like(output, -spec.frequency_penalty, dtype=scores.dtype))
+    if spec.presence_penalty or spec.frequency_penalty:
+        output = torch.tensor(row.token_ids[row.num_prompt :], dtype=torch.long, device=scores.device)
+        scores[output] = scores[output] - spec.presence_penalty
+        scores.index_add_(0, output, torch.full_like(output, -spec.frequency_penalty, dtype=scores.dtype))
 
 
 def _draw(logits: torch.Tensor, rows: list[Row]) -> list[int]:
@@ -194,6 +195,9 @@ def _nucleus(
 
 def _best(scaled: torch.Tensor, num: int) -> tuple[torch.Tensor, torch.Tensor]:
     """The `num` best in falling order; of equals (common in half precision) the lowest id first, as greedy takes it."""
+    if num == scaled.shape[-1]:
+        values, order = scaled.sort(dim=-1, descending=True, stable=True)
+        return values, order
     candidates = scaled.topk(num, dim=-1).indices.sort(-1).values
     values, order = scaled.gather(-1, candidates).sort(dim=-1, descending=True, stable=True)
     return values, candidates.gather(-1, order)
