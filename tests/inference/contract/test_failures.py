@@ -306,7 +306,8 @@ async def test_asking_often_whether_the_front_lives_does_not_cost_a_silent_strea
     engine = scripted_process(run_folder / "silent-stream")
     await engine.start()
     client = EngineClient(engine.address, keepalive_s=0.1)
-    events = await collect(client.generate(ask(script_text(tokens=2, first_delay_ms=1500))))
+    # gRPC asks once a second at most; by default its server takes the fourth time in silence for an attack.
+    events = await collect(client.generate(ask(script_text(tokens=2, first_delay_ms=4500))))
     assert text_of(events)
     assert client._session().num_opened == 1
     await client.close()
