@@ -12,6 +12,7 @@ from celery.signals import beat_init, worker_init
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
 
 app = Celery("chatsite")
+app.set_default()  # for every thread: the web sends tasks too
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 

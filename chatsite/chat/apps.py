@@ -8,4 +8,4 @@ class ChatConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from chatsite import checks  # noqa: F401 (registers)
+        from chatsite import celery, checks  # noqa: F401 (registers; who sends a task must know the broker)

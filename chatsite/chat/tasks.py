@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -57,7 +56,7 @@ def forget_erased(traces: dict[str, Any]) -> None:
 def erase_user(user: User) -> None:
     """Erases a person here and now; telling the engine, which may be busy or away, is left to a worker."""
     traces = msgspec.to_builtins(erasure.erase_user_rows(user))
-    transaction.on_commit(partial(forget_erased.delay, traces), robust=True)
+    transaction.on_commit(lambda: forget_erased.delay(traces), robust=True)
 
 
 async def _adopt() -> int:

@@ -37,6 +37,19 @@ def test_the_web_process_never_loads_a_model_library() -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=settings.BASE_DIR, check=False).returncode == 0
 
 
+def test_the_web_process_sends_tasks_to_the_sites_broker_from_every_thread() -> None:
+    code = """
+import sys, threading, chatsite.asgi
+from chatsite.chat.tasks import forget_erased
+found = []
+thread = threading.Thread(target=lambda: found.append(forget_erased.app.main))
+thread.start()
+thread.join()
+sys.exit(found != ["chatsite"])
+"""
+    assert subprocess.run([sys.executable, "-c", code], cwd=settings.BASE_DIR, check=False).returncode == 0
+
+
 def test_a_worker_runs_all_its_coroutines_on_one_loop() -> None:
     async def loop() -> asyncio.AbstractEventLoop:
         return asyncio.get_running_loop()
