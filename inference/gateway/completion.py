@@ -24,6 +24,7 @@ from inference.types import FinishReason
 log = logging.getLogger(__name__)
 
 FIRST_WAIT_S, MAX_WAIT_S = 0.5, 30.0
+LAST_WORD_S = 5.0  # from the last token to the figures and the end of the stream
 MIN_WAIT_S = 0.05  # "at once" from a full upstream is no invitation to ask without a pause
 # A restart of one machine behind a router is over by then; a longer absence is told to the caller.
 MAX_CONNECTS = 4
@@ -85,11 +86,21 @@ class Completions:
             wait_s *= 2
 
     async def _read(self, body: dict[str, Any], headers: dict[str, str], reader: _Reader) -> Ending:
-        async with aclosing(self.upstream.complete(body, headers)) as chunks:  # type: ignore[type-var]
-            async for chunk in chunks:
-                reader.read(chunk)
-                if reader.is_over:
-                    break
+        """Up to the end of the stream, which is not waited for long, and may fail, once the answer is complete."""
+        try:
+            async with (
+                asyncio.timeout(None) as limit,
+                aclosing(self.upstream.complete(body, headers)) as chunks,  # type: ignore[type-var]
+            ):
+                async for chunk in chunks:
+                    reader.read(chunk)
+                    if reader.is_over:
+                        break
+                    if reader.finish_reason and limit.when() is None:
+                        limit.reschedule(asyncio.get_running_loop().time() + LAST_WORD_S)
+        except (Broken, TimeoutError):
+            if not reader.finish_reason:
+                raise
         return reader.ending()
 
 

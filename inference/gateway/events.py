@@ -13,6 +13,7 @@ from inference.gateway.errors import Broken
 # The chunk of one token with its logprobs has a few kilobytes.
 MAX_LINE_BYTES = 8 * 1024 * 1024
 FIELD = b"data:"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # may stand before the first line
 
 
 async def read_events(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -30,4 +31,5 @@ async def read_events(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def _data(line: bytes) -> bytes:
+    line = line.removeprefix(BYTE_ORDER_MARK)
     return line.removeprefix(FIELD).strip() if line.startswith(FIELD) else b""

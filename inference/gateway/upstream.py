@@ -13,12 +13,11 @@ from contextlib import suppress
 from typing import Any
 
 import httpx2
-import msgspec
 
 from inference.gateway.address import Address
 from inference.gateway.errors import Broken, Busy, Refused, Unreachable, UpstreamError
 from inference.gateway.events import read_events
-from inference.gateway.wire import Chunk, ModelCard, error_in, error_text, read_chunk, read_models
+from inference.gateway.wire import UNREADABLE, Chunk, ModelCard, error_in, error_text, read_chunk, read_models
 from inference.settings import SettingError
 
 CONNECT_TIMEOUT_S = 5.0
@@ -57,7 +56,7 @@ class Upstream:
         body = await self._get(f"{self.address.api}/models")
         try:
             return read_models(body)
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             raise Broken(f"the list of models of {self.address.shown} cannot be read: {error}") from None
 
     async def metrics(self) -> str:
@@ -104,7 +103,7 @@ class Upstream:
     def _chunk(self, data: bytes) -> Chunk:
         try:
             chunk = read_chunk(data)
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             raise Broken(f"a chunk of the upstream cannot be read: {error}") from None
         if message := error_in(chunk):
             raise Broken(f"the upstream failed: {message}")
@@ -117,7 +116,7 @@ class Upstream:
         return Broken(f"the connection to the upstream was lost in mid-answer: {reason}")
 
     def _refusal(self, response: httpx2.Response, body: bytes) -> UpstreamError:
-        status, text = response.status_code, error_text(body)
+        status, text = response.status_code, error_text(body) or "it gives no reason"
         if status in (429, 503):
             return Busy(f"the upstream is full: {text}", _seconds(response.headers.get("Retry-After", "")))
         if status in (400, 413, 422):
@@ -156,7 +155,10 @@ async def _beginning(response: httpx2.Response) -> bytes:
 
 def _shown(url: str) -> str:
     """A URL without what may be secret in it."""
-    return str(httpx2.URL(url).copy_with(username=None, password=None, query=None, fragment=None))
+    try:
+        return str(httpx2.URL(url).copy_with(username=None, password=None, query=None, fragment=None))
+    except httpx2.InvalidURL:
+        return "somewhere else"
 
 
 def _seconds(value: str) -> float | None:

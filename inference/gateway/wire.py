@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 MAX_ERROR_CHARACTERS = 300
+UNREADABLE = (msgspec.DecodeError, RecursionError)  # the second: of thousands of brackets
 
 Count = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 TokenId = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
@@ -63,12 +64,12 @@ _models = msgspec.json.Decoder(ModelList)
 
 
 def read_chunk(data: bytes | str) -> Chunk:
-    """Raises msgspec.DecodeError."""
+    """Raises one of UNREADABLE."""
     return _chunks.decode(data)
 
 
 def read_models(body: bytes) -> list[ModelCard]:
-    """Raises msgspec.DecodeError."""
+    """Raises one of UNREADABLE."""
     return _models.decode(body).data
 
 
@@ -83,7 +84,7 @@ def error_text(body: bytes) -> str:
     """What an error's body says, whichever of the usual forms it has."""
     try:
         fields = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return _shortened(body.decode("utf-8", "replace"))
     if isinstance(fields, dict):
         fields = next((fields[name] for name in ("error", "message", "detail") if fields.get(name)), fields)

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from inference.core.messages import EmbedTexts
-from inference.gateway import start
+from inference.gateway import completion, start
 from inference.testing.http import HttpAnswer
 from inference.testing.upstream import Behaviour, FakeUpstream, refusal
 from tests.inference.gateway.driver import admit_of, both, fake_upstream, gateway, scripted
@@ -56,8 +56,22 @@ async def test_an_answer_that_breaks_off_fails_with_what_it_has_and_others_go_on
             body=b'data: {"choices": [{"token_ids": [], "finish_reason": "abort"}]}\n\ndata: [DONE]\n\n'
         ),
         HttpAnswer(body=b'data: {"object": "error", "message": "old form", "code": 500}\n\n'),
+        HttpAnswer(body=b'data: {"error": ' + b"[" * 100_000),
+        HttpAnswer(500, b"[" * 60_000),
     ],
-    ids=["500", "404", "html", "negative id", "huge id", "nonsense", "no ids", "abort", "old error"],
+    ids=[
+        "500",
+        "404",
+        "html",
+        "negative id",
+        "huge id",
+        "nonsense",
+        "no ids",
+        "abort",
+        "old error",
+        "deep",
+        "deep error",
+    ],
 )
 async def test_nonsense_fails_one_answer(answer: HttpAnswer) -> None:
     async with both() as (front, upstream):
@@ -78,12 +92,14 @@ async def test_nonsense_fails_one_answer(answer: HttpAnswer) -> None:
             HttpAnswer(307, b"", {"Location": "https://me:secret@host/v1/completions?key=secret"}),
             "status 307: it moves to https://host/v1/completions, which",
         ),
+        (HttpAnswer(307, b"", {"Location": "http://host:port"}), "status 307: it moves to somewhere else"),
+        (HttpAnswer(500), "status 500: it gives no reason"),
         (
             HttpAnswer(200, b'{"choices": []}', {"Content-Type": "application/json"}),
             "answered with application/json instead of a stream of events",
         ),
     ],
-    ids=["key", "path", "redirect", "no stream"],
+    ids=["key", "path", "redirect", "broken redirect", "no reason", "no stream"],
 )
 async def test_a_wrong_setting_is_named(answer: HttpAnswer, said: str) -> None:
     async with both() as (front, upstream):
@@ -101,6 +117,23 @@ async def test_an_error_that_never_ends_is_cut() -> None:
     async with both() as (front, upstream):
         upstream.behaviour.fail_with = [HttpAnswer(500, events=endless())]
         assert "status 500: data: xxx" in (await front.answer(admit_of("a"))).error
+
+
+@pytest.mark.parametrize("way", ["cut", "left open"])
+async def test_an_answer_that_is_complete_stays_so_however_its_stream_ends(
+    monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    async def complete() -> AsyncGenerator[str]:
+        yield '{"choices": [{"token_ids": [97], "finish_reason": "stop"}]}'
+        if way == "cut":
+            raise ConnectionResetError
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(completion, "LAST_WORD_S", 0.05)
+    async with both() as (front, upstream):
+        upstream.behaviour.fail_with = [HttpAnswer(events=complete())]
+        end = await front.answer(admit_of("a"))
+        assert (end.reason, end.error, front.text("a")) == ("stop", "", "a")
 
 
 async def test_an_upstream_that_never_answers_a_probe_is_asked_anew(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -290,7 +290,7 @@ async def test_a_refusal_is_tried_once_without_neutral_fields_and_not_again() ->
 
 
 CHUNK = '{"text": "你好\u2028\x85\x0b\x1c 😉"}'.encode()
-STREAM = b"data: " + CHUNK + b"\r\n\r\n: ping\n\nevent: x\ndata:{}\n\ndata: \n\ndata: [DONE]"
+STREAM = b"\xef\xbb\xbfdata: " + CHUNK + b"\r\n\r\n: ping\n\nevent: x\ndata:{}\n\ndata: \n\ndata: [DONE]"
 
 
 @given(st.lists(st.integers(0, len(STREAM)), max_size=12))
