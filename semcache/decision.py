@@ -16,6 +16,12 @@ from semcache.policy import Rule
 
 # Raises on trouble; vectors have unit length.
 Embed = Callable[[list[str]], Awaitable[Sequence[Sequence[float]]]]
+# One score per (stored question, asked question), 1 = the same meaning. Raises NoVerifier, or anything on trouble.
+Verify = Callable[[list[tuple[str, str]]], Awaitable[Sequence[float]]]
+
+
+class NoVerifier(Exception):
+    """Nobody gives second opinions here, which is no fault: the grey zone stays a miss."""
 
 
 class Outcome(StrEnum):
@@ -33,7 +39,10 @@ class Reason(StrEnum):
     NOT_STORED = "not-stored"  # nothing live with this exact text, and semantic look-up does not apply
     NO_NEIGHBOUR = "no-neighbour"
     BELOW_THRESHOLD = "below-threshold"
-    GREY_ZONE = "grey-zone"
+    GREY_ZONE = "grey-zone"  # nobody gave a second opinion
+    VERIFIED = "verified"
+    DOUBTED = "doubted"  # the second opinion was that they mean different things
+    VERIFIER_FAILED = "verifier-failed"
     GUARDED = "guarded"
     SHADOW = "shadow"
     EMPTY = "empty-question"
@@ -89,12 +98,16 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A stored neighbour and what was found out about it; `verdicts` is empty below the thresholds."""
+    """A stored neighbour and what was found out about it; `verdicts` is empty below the thresholds.
+
+    `score` is the verifier's, None where it was not asked.
+    """
 
     entry_id: int
     question: str
     similarity: float
     verdicts: tuple[Verdict, ...] = ()
+    score: float | None = None
     is_served: bool = False
 
 

@@ -1,50 +1,77 @@
 """Which of the nearest neighbours may answer: the rule's thresholds first, the guard's evidence second.
 
-Pure: neighbours and rule are values. A similarity alone never serves, because opposites score as high as
-paraphrases; it only picks who is looked at.
+Pure: neighbours, rule and scores are values. A similarity alone never serves, because opposites score as high as
+paraphrases; it only picks who is looked at. Between the two thresholds a second opinion must agree, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from semcache import guard
 from semcache.decision import Candidate, Hit, Reason
 from semcache.policy import Rule
 
+# A verifier's score is its probability that two questions mean the same.
+VERIFIED_FROM = 0.9
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """`hit` is the neighbour to serve, or None for the reason given; `candidates` explain every neighbour."""
+    """`hit` is the neighbour to serve, or None for the reason given; `candidates` explain every neighbour.
+
+    Without a hit, `unsure` are those in the grey zone that the guard let through: a second opinion decides.
+    """
 
     hit: Hit | None
     reason: Reason
     candidates: tuple[Candidate, ...]
+    unsure: tuple[Hit, ...] = ()
 
 
 def judge(rule: Rule, text: str, neighbours: Sequence[Hit]) -> Judgement:
-    """Serve the first neighbour, best first, that thresholds and guard let through.
-
-    Between the two thresholds only a second opinion could serve; without one the grey zone is a miss.
-    """
+    """Serve the first neighbour, best first, that thresholds and guard let through."""
     served: Hit | None = None
-    candidates = []
+    unsure, candidates = [], []
     for hit in neighbours:
         is_near = hit.similarity >= rule.verify_similarity
         verdicts = guard.verdicts(hit.question, text) if is_near else ()
-        is_served = served is None and hit.similarity >= rule.accept_similarity and guard.may_serve(verdicts)
+        may_serve = is_near and guard.may_serve(verdicts)
+        is_accepted = hit.similarity >= rule.accept_similarity
+        is_served = served is None and may_serve and is_accepted
         served = hit if is_served else served
-        candidates.append(Candidate(hit.entry_id, hit.question, hit.similarity, verdicts, is_served))
-    return Judgement(served, _reason(rule, served, candidates), tuple(candidates))
+        if may_serve and not is_accepted:
+            unsure.append(hit)
+        candidates.append(
+            Candidate(hit.entry_id, hit.question, hit.similarity, verdicts, is_served=is_served)
+        )
+    reason = _reason(rule, served, unsure, candidates)
+    return Judgement(served, reason, tuple(candidates), () if served else tuple(unsure))
 
 
-def _reason(rule: Rule, served: Hit | None, candidates: Sequence[Candidate]) -> Reason:
+def second_opinion(judgement: Judgement, scores: Sequence[float]) -> Judgement:
+    """Serve the unsure neighbour with the highest of `scores` (one for each), the nearer one of equals, if it is
+    high enough."""
+    score_of = {hit.entry_id: score for hit, score in zip(judgement.unsure, scores, strict=True)}
+    best = max(judgement.unsure, key=lambda hit: score_of[hit.entry_id])
+    served = best if score_of[best.entry_id] >= VERIFIED_FROM else None
+    candidates = tuple(
+        replace(
+            candidate,
+            score=score_of.get(candidate.entry_id),
+            is_served=served is not None and candidate.entry_id == served.entry_id,
+        )
+        for candidate in judgement.candidates
+    )
+    return Judgement(served, Reason.VERIFIED if served else Reason.DOUBTED, candidates)
+
+
+def _reason(rule: Rule, served: Hit | None, unsure: Sequence[Hit], candidates: Sequence[Candidate]) -> Reason:
     if served is not None:
         return Reason.SIMILAR
     if not candidates:
         return Reason.NO_NEIGHBOUR
-    best = candidates[0].similarity
-    if best >= rule.accept_similarity:
-        return Reason.GUARDED
-    return Reason.GREY_ZONE if best >= rule.verify_similarity else Reason.BELOW_THRESHOLD
+    if unsure:
+        return Reason.GREY_ZONE
+    return Reason.GUARDED if candidates[0].similarity >= rule.verify_similarity else Reason.BELOW_THRESHOLD

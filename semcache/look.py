@@ -7,12 +7,21 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from semcache import wording
 from semcache.decision import Candidate, Decision, Hit, Outcome, Question, Reason
 from semcache.normalize import clean, exact_key, sha256_of
 from semcache.policy import Mode, Rule
 from semcache.scope import Scope, widened
+
+
+class Dependency(StrEnum):
+    """What a look-up may have to wait for."""
+
+    STORE = "store"
+    EMBEDDER = "embedder"
+    VERIFIER = "verifier"
 
 
 @dataclass(slots=True)
@@ -25,7 +34,7 @@ class Look:
     _shared_scope: Scope | None = None
     vector: tuple[float, ...] | None = None
     candidates: tuple[Candidate, ...] = ()
-    is_embedding: bool = False
+    waits_for: Dependency = Dependency.STORE
     _steps: list[tuple[str, float]] = field(default_factory=list)
     _step_began: float = field(default_factory=time.perf_counter)
 

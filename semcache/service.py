@@ -1,10 +1,11 @@
 """The cache's only door: `lookup` before a question is answered, `remember` after, `evict` when an answer is bad.
 
-    rule -> scope -> exact -> nearest in scope -> thresholds and guard -> hit
+    rule -> scope -> exact -> nearest in scope -> thresholds and guard -> second opinion where unsure -> hit
 
 Knows the order of these steps and what a failure means: a broken cache is a miss, never an error. Knows no users,
-no conversations and no model; scopes are opaque, the embedder is a callable. A question with history is looked up
-by its exact text and history; only when it leans on nothing said before may a first turn's answer serve it.
+no conversations and no model; scopes are opaque, the embedder and the verifier are callables. A question with history
+is looked up by its exact text and history; only when it leans on nothing said before may a first turn's answer serve
+it.
 """
 
 from __future__ import annotations
@@ -20,10 +21,21 @@ from django.db import Error
 
 from semcache import policy, store, wording
 from semcache.breaker import Breaker
-from semcache.decision import Answer, Candidate, Decision, Embed, Hit, Outcome, Question, Reason
-from semcache.judge import judge
+from semcache.decision import (
+    Answer,
+    Candidate,
+    Decision,
+    Embed,
+    Hit,
+    NoVerifier,
+    Outcome,
+    Question,
+    Reason,
+    Verify,
+)  # fmt: skip
+from semcache.judge import Judgement, judge, second_opinion
 from semcache.limits import limits
-from semcache.look import Look
+from semcache.look import Dependency, Look
 from semcache.models import EMBEDDING_DIM
 from semcache.normalize import canonical, clean
 from semcache.policy import Mode
@@ -33,7 +45,7 @@ from semcache.usage import FLUSH_AFTER_S, HitCounter
 from semcache.wording import Lasting
 
 __all__ = [
-    "Answer", "Candidate", "Decision", "Embed", "Hit", "Outcome", "Question", "Reason",
+    "Answer", "Candidate", "Decision", "Embed", "Hit", "NoVerifier", "Outcome", "Question", "Reason", "Verify",
     "evict", "flush_hits", "forget_rules", "lookup", "remember", "set_executor",
 ]  # fmt: skip
 
@@ -48,11 +60,15 @@ rules = RuleBook()
 hits = HitCounter()
 store_breaker = Breaker()
 embedder_breaker = Breaker()
+verifier_breaker = Breaker()
 _flushes: set[asyncio.Task[None]] = set()
 
 
-async def lookup(question: Question, embed: Embed) -> Decision:
-    """What is stored for this question, within the time budget; the cache's own trouble is a miss with a reason."""
+async def lookup(question: Question, embed: Embed, verify: Verify | None = None) -> Decision:
+    """What is stored for this question, within the time budget; the cache's own trouble is a miss with a reason.
+
+    Without `verify` there is no second opinion, so nothing between the thresholds is served.
+    """
     look = Look(question, canonical(question.text))
     if not look.text:
         return look.ended(Outcome.BYPASS, Reason.EMPTY)
@@ -60,9 +76,9 @@ async def lookup(question: Question, embed: Embed) -> Decision:
         return look.ended(Outcome.BYPASS, Reason.RESTING)
     try:
         async with asyncio.timeout(limits().budget_s):
-            decision = await _looked_up(look, embed)
+            decision = await _looked_up(look, embed, verify)
     except TimeoutError:
-        (embedder_breaker if look.is_embedding else store_breaker).failed()
+        _breaker_of(look.waits_for).failed()
         return look.ended(Outcome.MISS, Reason.TIMEOUT)
     except Error:
         logger.warning("the cache's store failed during a look-up", exc_info=True)
@@ -121,7 +137,7 @@ async def flush_hits() -> int:
     return await in_database(hits.flush)
 
 
-async def _looked_up(look: Look, embed: Embed) -> Decision:
+async def _looked_up(look: Look, embed: Embed, verify: Verify | None) -> Decision:
     refusal = await _ruled(look)
     if refusal is not None:
         return look.ended(Outcome.BYPASS, refusal)
@@ -135,7 +151,7 @@ async def _looked_up(look: Look, embed: Embed) -> Decision:
     missing = await _embedded(look, embed)
     if missing is not None:
         return look.ended(Outcome.MISS, missing)
-    return await _nearest(look)
+    return await _nearest(look, verify)
 
 
 async def _ruled(look: Look) -> Reason | None:
@@ -162,7 +178,7 @@ async def _embedded(look: Look, embed: Embed) -> Reason | None:
         return Reason.NOT_STORED
     if not embedder_breaker.allows():
         return Reason.EMBEDDER_FAILED
-    look.is_embedding = True
+    look.waits_for = Dependency.EMBEDDER
     try:
         look.vector = _checked(await embed([look.text]))
     except Exception as error:  # whatever the caller's callable raises, the model can still answer
@@ -172,7 +188,7 @@ async def _embedded(look: Look, embed: Embed) -> Reason | None:
         return Reason.EMBEDDER_FAILED
     finally:
         look.step("embed")
-    look.is_embedding = False
+    look.waits_for = Dependency.STORE
     embedder_breaker.succeeded()
     return None
 
@@ -184,7 +200,7 @@ def _checked(vectors: Sequence[Sequence[float]]) -> tuple[float, ...]:
     return tuple(vector)
 
 
-async def _nearest(look: Look) -> Decision:
+async def _nearest(look: Look, verify: Verify | None) -> Decision:
     assert look.vector is not None
     scope, embedder = look.shared_scope.digest(), look.question.embedder
     neighbours = await in_database(store.find_nearest, scope, embedder, look.vector, look.rule.ttl_s)
@@ -192,9 +208,47 @@ async def _nearest(look: Look) -> Decision:
     judgement = judge(look.rule, look.text, neighbours)
     look.candidates = judgement.candidates
     look.step("guard")
+    if judgement.unsure and verify is not None:
+        judgement = await _verified(look, verify, judgement)
+        look.candidates = judgement.candidates
     if judgement.hit is None:
         return look.ended(Outcome.MISS, judgement.reason)
     return _found(look, Outcome.HIT_SEMANTIC, judgement.reason, judgement.hit)
+
+
+async def _verified(look: Look, verify: Verify, judgement: Judgement) -> Judgement:
+    """The judgement with the second opinion; whatever goes wrong with that leaves the neighbours unserved."""
+    failed = replace(judgement, reason=Reason.VERIFIER_FAILED, unsure=())
+    if not verifier_breaker.allows():
+        return failed
+    look.waits_for = Dependency.VERIFIER
+    try:
+        scores = await verify([(hit.question, look.text) for hit in judgement.unsure])
+        if len(scores) != len(judgement.unsure) or not all(map(math.isfinite, scores)):
+            raise ValueError(f"the verifier must give {len(judgement.unsure)} finite scores: {scores}")
+    except NoVerifier:
+        verifier_breaker.succeeded()
+        return judgement
+    except Exception as error:  # whatever the caller's callable raises, the model can still answer
+        is_away = isinstance(error, OSError)
+        logger.warning("the verifier failed during a look-up: %s", error, exc_info=not is_away)
+        verifier_breaker.failed()
+        return failed
+    finally:
+        look.step("verify")
+    look.waits_for = Dependency.STORE
+    verifier_breaker.succeeded()
+    return second_opinion(judgement, scores)
+
+
+def _breaker_of(dependency: Dependency) -> Breaker:
+    match dependency:
+        case Dependency.STORE:
+            return store_breaker
+        case Dependency.EMBEDDER:
+            return embedder_breaker
+        case Dependency.VERIFIER:
+            return verifier_breaker
 
 
 def _found(look: Look, outcome: Outcome, reason: Reason, hit: Hit) -> Decision:

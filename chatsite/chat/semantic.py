@@ -19,10 +19,10 @@ from chatsite.chat.record import Record
 from chatsite.chat.turn import Turn
 from chatsite.engine import engine, engine_info
 from chatsite.metrics import observe_lookup
-from inference.errors import EngineError
+from inference.errors import EngineError, NotSupported
 from inference.types import EngineInfo, Sampling, Segment
 from semcache import service
-from semcache.service import Answer, Decision, Hit, Question
+from semcache.service import Answer, Decision, Hit, NoVerifier, Question
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ async def look_up(turn: Turn) -> Looked | None:
         return None
     question = question_of(turn, info)
     try:
-        decision = await service.lookup(question, _embed)
+        decision = await service.lookup(question, _embed, _verify if info.verifier else None)
     except Exception:  # the cache is optional: its own bugs must not cost an answer
         logger.exception("the semantic cache failed")
         observe_lookup("bypass")
@@ -118,5 +118,14 @@ def canonical(sampling: Sampling) -> str:
 async def _embed(texts: list[str]) -> list[Sequence[float]]:
     try:
         return list((await engine().embed(texts)).vectors)
+    except EngineError as error:
+        raise ConnectionError(error.message) from error
+
+
+async def _verify(pairs: list[tuple[str, str]]) -> list[float]:
+    try:
+        return await engine().verify(pairs)
+    except NotSupported as error:  # an engine that was started again without one
+        raise NoVerifier from error
     except EngineError as error:
         raise ConnectionError(error.message) from error

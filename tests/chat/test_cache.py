@@ -11,9 +11,10 @@ from chatsite.chat.models import Message
 from chatsite.chat.semantic import question_of
 from chatsite.chat.turn import Caller, Turn
 from chatsite.db import run_in_db
+from chatsite.engine import engine
 from inference.types import EngineInfo, Segment
-from semcache import service
-from semcache.models import CacheEntry
+from semcache import judge, service
+from semcache.models import CacheEntry, CacheRule
 from tests.chat.socket import Socket
 
 
@@ -81,3 +82,20 @@ def test_where_a_system_message_stands_is_part_of_the_question() -> None:
         return question.system_prompt, question.history
 
     assert key(system, first, last) != key(first, system, last)
+
+
+async def test_between_the_thresholds_the_engines_verifier_decides(
+    caching: Socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unsure() -> None:
+        CacheRule.objects.update(mode="semantic", verify_similarity=0.3, accept_similarity=1.0)
+        service.forget_rules()
+
+    await run_in_db(unsure)
+    await caching.ask("How do I switch on two-step login?")
+    before = await engine().stats()
+    for verified_from, origin in ((0.3, "semantic"), (1.1, "model")):
+        monkeypatch.setattr(judge, "VERIFIED_FROM", verified_from)
+        _, done = await caching.ask("How can I switch on two-step login ?")
+        assert done["origin"] == origin
+    assert (await engine().stats()).verified_pairs > before.verified_pairs

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.contrib.auth import get_user_model
 from django.db import connection, connections
 
 from semcache import service
@@ -23,6 +24,7 @@ def fresh_process(monkeypatch: pytest.MonkeyPatch, settings) -> None:
     monkeypatch.setattr(service, "hits", HitCounter())
     monkeypatch.setattr(service, "store_breaker", Breaker())
     monkeypatch.setattr(service, "embedder_breaker", Breaker())
+    monkeypatch.setattr(service, "verifier_breaker", Breaker())
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +32,14 @@ async def connections_given_back() -> AsyncIterator[None]:
     """Asynchronous ORM calls of a test leave their connection on a thread that would outlive the test database."""
     yield
     await sync_to_async(connections.close_all)()
+
+
+@pytest.fixture
+def staff(client, db):
+    """A superuser's browser over a cache without rules."""
+    CacheRule.objects.all().delete()
+    client.force_login(get_user_model().objects.create_superuser(username="root", password="x" * 12))
+    return client
 
 
 @pytest.fixture
