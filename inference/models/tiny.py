@@ -10,6 +10,7 @@ same weights and therefore the same greedy answer.
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -201,5 +202,16 @@ def _write_tokenizer(folder: Path, tokenizer: Tokenizer, chat_template: str | No
     (folder / "tokenizer_config.json").write_text(text, encoding="utf-8")
 
 
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m inference.models.tiny", description="Writes a random model."
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("family", nargs="?", default="llama", choices=sorted(_FAMILY_SHAPES))
+    options = parser.parse_args(argv)
+    print(write_tiny_model(options.folder, options.family))
+    return 0
+
+
 if __name__ == "__main__":
-    print(write_tiny_model(sys.argv[1], family=sys.argv[2] if len(sys.argv) > 2 else "llama"))
+    sys.exit(main())

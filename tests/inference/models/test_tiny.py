@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
-from inference.models.tiny import byte_level_tokenizer, write_tiny_model
+from inference.models.tiny import byte_level_tokenizer, main, write_tiny_model
 
 # With their fewest different tokens among 24: a head tied to scaled embeddings repeats itself more than others.
 FAMILIES = {"llama": 8, "qwen2": 8, "mistral": 8, "gemma2": 5, "gemma3_text": 8}
@@ -40,6 +40,17 @@ def test_shape_can_be_overridden_and_unknown_family_is_refused(tmp_path: Path) -
     assert "model.layers.2.mlp.up_proj.weight" in weights
     with pytest.raises(ValueError, match="unknown tiny family 'nothing'"):
         write_tiny_model(tmp_path, "nothing")
+
+
+def test_the_command_writes_a_model_and_says_what_it_wants(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(tmp_path / "qwen"), "qwen2"]) == 0
+    assert (tmp_path / "qwen" / "model.safetensors").is_file()
+    for wrong in ([], [str(tmp_path), "nothing"]):
+        with pytest.raises(SystemExit):
+            main(wrong)
+        assert "usage: python -m inference.models.tiny" in capsys.readouterr().err
 
 
 @given(st.text())
