@@ -130,8 +130,8 @@ class Scheduler:
         """The chunks of this step, decode first. The lane has spent `lane_tokens` of the budget already."""
         if self.second_tier is not None:
             self.second_tier.begin_step(self.waiting)
-        self._order_queue(now)
         chunks = self._decode(now)
+        self._order_queue(now)  # with those who have just been preempted
         budget = self._prefill_budget(chunks, lane_tokens)
         chunks += self._prefill(budget, now)
         # Who is started may have taken the seat of somebody who had a chunk.
@@ -203,17 +203,18 @@ class Scheduler:
         Nobody overtakes a waiting sequence that does not fit, not even one of a lower class: it must get its turn.
         """
         chunks: list[Chunk] = []
-        may_start = self._can_start() and not self._gathering_s(now)
+        # As they wait now: who gives way below may still have a chunk of this step, and starts in the next at best.
+        starting = list(self.waiting) if self._can_start() and not self._gathering_s(now) else []
         for own_class in LatencyClass:
             for sequence in [s for s in self.running if self._reads(s, own_class)]:
                 chunks += _chunk(sequence, budget - _num_tokens(chunks))
-            for sequence in [s for s in self.waiting if may_start and self._classes.of(s) is own_class]:
+            for sequence in [s for s in starting if self._classes.of(s) is own_class]:
                 if _num_tokens(chunks) >= budget:
                     return chunks
                 if not self._is_ready(sequence, now):
                     continue
                 if not self._start(sequence, now):
-                    may_start = False
+                    starting = []
                     break
                 chunks += _chunk(sequence, budget - _num_tokens(chunks))
         return chunks

@@ -67,6 +67,21 @@ def test_offline_work_gives_its_blocks_to_people() -> None:
     assert list(core.driver.finished) == ["person", "bulk"]
 
 
+def test_who_gave_way_in_a_step_does_not_start_again_in_it() -> None:
+    """Killed by looking at the queue as it is: the small one would have its next token and its history in one batch,
+    and would pass the big one, which came before it."""
+    core = make_fake_core(num_blocks=16, step_tokens=64)
+    big = admit(prompt_of(29), max_tokens=6, is_offline=True, id="big")
+    small = admit(prompt_of(5, 9), max_tokens=10, is_offline=True, id="small")
+    core.driver.step(big, small)
+    core.driver.step(admit(prompt_of(36, 3), max_tokens=4, id="person"))
+    assert [chunk.sequence.id for chunk in core.runner.batches[-1]] == ["person"]
+    assert {sequence.id for sequence in core.scheduler.waiting} == {"small", "big"}
+    core.driver.run()
+    for request in (big, small):
+        assert core.driver.ids(request) == expected(request.prompt_ids, request.max_tokens)
+
+
 def test_offline_work_is_served_while_people_never_stop_coming() -> None:
     core = make_fake_core(max_batch=1, ageing_s=5.0)
     core.driver.step(admit(prompt_of(3), max_tokens=2, is_offline=True, id="bulk"))
