@@ -1,4 +1,4 @@
-"""The rule form of the admin: every bad value is named at its field before anything is saved."""
+"""The forms of the admin: every bad value is named at its field before anything is saved or deleted."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from semcache.models import CacheRule
+from semcache.admin_audit import hashed
+from semcache.admin_evict import Chosen
+from semcache.models import CacheEntry, CacheRule
 from semcache.normalize import clean
 from semcache.policy import BadPattern, compile_pattern
+from semcache.service import MAX_ANSWER_CHARS
 
 
 class CacheRuleForm(forms.ModelForm):
@@ -56,3 +59,70 @@ class TryQuestionForm(forms.Form):
         help_text=_("What the guard says about serving that question's answer."),
         widget=forms.Textarea(attrs={"rows": 2, "cols": 80}),
     )  # fmt: skip
+
+
+class CacheEntryForm(forms.ModelForm):
+    """An answer's text. `answer_sha256` is the text that the page showed: one that was refreshed since is not lost."""
+
+    answer_sha256 = forms.CharField(widget=forms.HiddenInput, required=False, label="")
+
+    class Meta:
+        model = CacheEntry
+        fields = ("answer",)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["answer_sha256"] = hashed(self.instance.answer)
+        if "answer" in self.fields:  # not for those who may only look
+            self.fields["answer"].strip = False  # type: ignore[attr-defined]
+
+    @property
+    def is_edited(self) -> bool:
+        """Not what Django calls changed, which compares line ends too."""
+        return bool(self.cleaned_data["answer"] != self.initial["answer"])
+
+    def clean_answer(self) -> str:
+        # A browser sends every line end as CR LF; an answer that nobody touched must not differ.
+        answer = clean(self.cleaned_data["answer"]).replace("\r\n", "\n")
+        if not answer.strip():
+            raise ValidationError(_("An answer must say something."))
+        if len(answer) > MAX_ANSWER_CHARS:
+            raise ValidationError(_("Too long for the cache."))
+        return answer
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or self.cleaned_data
+        if values.get("answer_sha256") != self.initial["answer_sha256"]:
+            self.add_error(
+                "answer", _("The stored answer has changed since this page was loaded. Load it again.")
+            )
+        return values
+
+
+class BulkEvictForm(forms.Form):
+    """Which answers go together. Nothing chosen is not "all": that would be one click from an empty cache."""
+
+    rule = forms.ModelChoiceField(CacheRule.objects.all(), label=_("Rule"), required=False)
+    model_revision = forms.CharField(label=_("Model"), max_length=200, required=False)
+    tenant = forms.CharField(label=_("Business line"), max_length=64, required=False)
+    owner = forms.CharField(label=_("Creator"), max_length=64, required=False)
+    older_than_h = forms.IntegerField(
+        label=_("At least this many hours old"), min_value=0, max_value=100_000, required=False
+    )
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or self.cleaned_data
+        if not self.errors and all(value in (None, "") for value in values.values()):
+            raise ValidationError(_("Choose at least one thing that the answers have in common."))
+        return values
+
+    def chosen(self) -> Chosen:
+        values = self.cleaned_data
+        hours = values["older_than_h"]
+        return Chosen(
+            rule_id=values["rule"].pk if values["rule"] else None,
+            model_revision=values["model_revision"],
+            tenant=values["tenant"],
+            owner=values["owner"],
+            older_than_s=None if hours is None else hours * 3600,
+        )

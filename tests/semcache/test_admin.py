@@ -1,15 +1,18 @@
-"""The operator's pages: bad values named at their field, presets, entries, and the page that explains a question."""
+"""The operator's pages: bad values named at their field, presets, and the page that explains a question."""
 
 from __future__ import annotations
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.urls import reverse
 
-from semcache.models import CacheEntry, CacheRule
+from semcache.models import CacheRule
 from semcache.presets import PRESETS
+from semcache.rulebook import RuleBook
 from tests.semcache import factories
 from tests.semcache.test_eviction import rows, use
+from tests.semcache.test_rulebook import Clock
 
 pytestmark = pytest.mark.django_db
 
@@ -21,13 +24,6 @@ GOOD = {
     "mode": "semantic", "sharing": "private", "ttl_s": "600", "stale_s": "0", "accept_similarity": "0.95",
     "verify_similarity": "0.9", "max_temperature": "1", "capacity": "100", "tags": "",
 }  # fmt: skip
-
-
-@pytest.fixture
-def staff(client):
-    CacheRule.objects.all().delete()
-    client.force_login(get_user_model().objects.create_superuser(username="root", password="x" * 12))
-    return client
 
 
 def test_a_good_rule_is_saved(staff):
@@ -87,32 +83,6 @@ def test_presets_are_added_once_by_post_and_never_by_get(staff):
     assert CacheRule.objects.get(name="Weather").ttl_s == 5
 
 
-def test_entries_are_listed_searched_and_filtered_with_few_queries(staff, django_assert_max_num_queries):
-    rule = factories.rule(ttl_s=86_400)
-    rows(rule, 5)
-    factories.row("a" * 64, "b" * 64, rule, question="Where is the needle?", sharing="public")
-    with django_assert_max_num_queries(9):
-        assert staff.get(ENTRIES).context["cl"].result_count == 6
-    assert staff.get(ENTRIES, {"q": "needle"}).context["cl"].result_count == 1
-    assert (
-        staff.get(ENTRIES, {"sharing__exact": "public", "rule__id__exact": rule.pk})
-        .context["cl"]
-        .result_count
-        == 1
-    )
-    assert staff.get(ENTRIES, {"q": "\x00"}).status_code in (200, 302)
-
-
-def test_entries_are_evicted_and_pinned_and_not_written_by_hand(staff):
-    first, second = rows(factories.rule(ttl_s=86_400), 2)
-    staff.post(ENTRIES, {"action": "pin", "_selected_action": [second.pk]})
-    staff.post(ENTRIES, {"action": "evict", "_selected_action": [first.pk]})
-    assert list(CacheEntry.objects.values_list("pk", "is_pinned")) == [(second.pk, True)]
-    assert staff.get(reverse("admin:semcache_cacheentry_add")).status_code == 403
-    page = staff.get(reverse("admin:semcache_cacheentry_change", args=[second.pk])).content.decode()
-    assert 'name="answer"' not in page
-
-
 def test_the_page_to_try_a_question_names_the_rule_that_decides(staff):
     factories.rule(name="general weather", keywords=["weather"], priority=10)
     factories.rule(name="weather of Oslo", keywords=["weather in Oslo"], priority=10)
@@ -152,3 +122,30 @@ def test_the_pages_hold_no_inline_script_or_style(staff):
         page = staff.get(url).content.decode()
         assert " style=" not in page and " onclick=" not in page
         assert all('type="application/json"' in tag or "src=" in tag for tag in page.split("<script")[1:])
+
+
+def test_a_change_says_in_the_log_what_was_and_what_is(staff):
+    rule = factories.rule(name="Weather", pattern="weather", ttl_s=600)
+    url = reverse("admin:semcache_cacherule_change", args=[rule.pk])
+    staff.post(url, GOOD | {"name": "Weather", "ttl_s": "60", "priority": "50", "keywords": "rain,snow"})
+    line = LogEntry.objects.get()
+    assert "ttl_s: 600 -> 60" in line.change_message
+    assert "keywords:  -> rain, snow" in line.change_message
+    assert "priority" not in line.change_message
+    assert line.object_repr == "Weather"
+
+
+def test_a_change_acts_in_every_process_within_two_seconds(staff):
+    rule = factories.rule(name="Weather", pattern="weather", ttl_s=600)
+    clock = Clock()
+    here, elsewhere = RuleBook(clock), RuleBook(clock)
+    assert [book.fresh()[0].ttl_s for book in (here, elsewhere)] == [600, 600]
+    url = reverse("admin:semcache_cacherule_change", args=[rule.pk])
+    staff.post(url, GOOD | {"name": "Weather", "ttl_s": "60"})
+    clock.now = 2.001
+    assert [book.fresh()[0].ttl_s for book in (here, elsewhere)] == [60, 60]
+
+
+def test_added_presets_are_in_the_log(staff):
+    staff.post(reverse("admin:semcache_add_presets"))
+    assert "presets added: Payment and orders, Weather" in LogEntry.objects.get().change_message

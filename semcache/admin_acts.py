@@ -1,0 +1,79 @@
+"""What staff may do to stored answers by a button or a list action: each acts at once and writes its audit line.
+
+Parses nothing: the admin gives ids and has checked the permission that the act names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection, transaction
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from semcache import store
+from semcache.admin_audit import note_entries
+from semcache.models import CacheEntry
+
+# The time to live counts from `created_at`, so to renew is to say that the answer is right as of now.
+RENEW = """
+UPDATE semcache_cacheentry e
+   SET created_at = statement_timestamp(), expires_at = statement_timestamp() + r.ttl_s * interval '1 second'
+  FROM semcache_cacherule r
+ WHERE r.id = e.rule_id AND e.id = ANY(%(ids)s)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """`permission` is Django's verb for entries. `done` formats with the number of entries."""
+
+    label: Any
+    done: Any
+    permission: str
+    run: Callable[[HttpRequest, Sequence[int]], int]
+
+    def __call__(self, request: HttpRequest, entry_ids: Sequence[int]) -> int:
+        """How many entries there were. The change and its audit lines are there together or not at all."""
+        with transaction.atomic():
+            found = CacheEntry.objects.select_for_update().filter(pk__in=entry_ids).order_by("pk")
+            return self.run(request, list(found.values_list("pk", flat=True)))
+
+
+def _evict(request: HttpRequest, ids: Sequence[int]) -> int:
+    note_entries(request, ids, "evicted", is_deletion=True)
+    return store.delete(ids)
+
+
+def _wrong_hit(request: HttpRequest, ids: Sequence[int]) -> int:
+    note_entries(request, ids, "wrong hit: evicted", is_deletion=True)
+    return store.delete(ids)
+
+
+def _renew(request: HttpRequest, ids: Sequence[int]) -> int:
+    old = CacheEntry.objects.filter(pk__in=ids).values_list("pk", "expires_at")
+    for entry_id, expires_at in old:
+        note_entries(request, [entry_id], f"renewed: expired at {expires_at.isoformat()} before")
+    with connection.cursor() as cursor:
+        cursor.execute(RENEW, {"ids": list(ids)})
+        return int(cursor.rowcount)
+
+
+def _pin(request: HttpRequest, ids: Sequence[int]) -> int:
+    note_entries(request, ids, "is_pinned: True")
+    return CacheEntry.objects.filter(pk__in=ids).update(is_pinned=True)
+
+
+def _unpin(request: HttpRequest, ids: Sequence[int]) -> int:
+    note_entries(request, ids, "is_pinned: False")
+    return CacheEntry.objects.filter(pk__in=ids).update(is_pinned=False)
+
+
+ACTS = {
+    "evict": Act(_("Evict"), _("Evicted: %d."), "delete", _evict),
+    "wrong-hit": Act(_("Wrong hit"), _("Marked as wrong hits and evicted: %d."), "delete", _wrong_hit),
+    "renew": Act(_("Renew"), _("Renewed: %d."), "change", _renew),
+    "pin": Act(_("Pin"), _("Pinned: %d."), "change", _pin),
+    "unpin": Act(_("Unpin"), _("Unpinned: %d."), "change", _unpin),
+}

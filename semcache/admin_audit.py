@@ -1,0 +1,71 @@
+"""Who changed what in the cache, in the admin's own log: values before and after, and hashes where texts are long.
+
+Messages are plain data (`ttl_s: 600 -> 60`), the same in every language, because they are kept for good.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib.admin.models import CHANGE, DELETION, LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.db.models import Model
+from django.forms import ModelForm
+from django.http import HttpRequest
+
+from semcache.models import CacheEntry
+
+# A text above this length, and every answer, is told by its hash: the log outlives the entry and must not keep it.
+MAX_SHOWN_CHARS = 200
+
+
+def changed(form: ModelForm[Any]) -> str:
+    """Every changed field with its value before and after."""
+    return "; ".join(
+        f"{name}: {_shown(form[name].initial)} -> {_shown(form.cleaned_data.get(name))}"
+        for name in form.changed_data
+        if name in form.cleaned_data
+    )
+
+
+def hashed(text: str) -> str:
+    """What `sha256sum` says of the text: enough to prove later which one it was."""
+    return f"sha256 {hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def note_entries(
+    request: HttpRequest, entry_ids: Iterable[int], said: str, *, is_deletion: bool = False
+) -> None:
+    """One line for each entry, which may be gone already. Its question does not enter the log: it is somebody's."""
+    LogEntry.objects.bulk_create(
+        [_line(request, CacheEntry, str(entry_id), said, is_deletion) for entry_id in entry_ids]
+    )
+
+
+def note_many(request: HttpRequest, model: type[Model], said: str, *, is_deletion: bool = False) -> None:
+    """One line for a change of many rows that were chosen by what they have in common."""
+    _line(request, model, None, said, is_deletion).save()
+
+
+def _line(
+    request: HttpRequest, model: type[Model], key: str | None, said: str, is_deletion: bool
+) -> LogEntry:
+    assert request.user.pk is not None, "the admin lets nobody in who is not signed in"
+    name = str(model._meta.model_name)
+    return LogEntry(
+        user_id=request.user.pk,
+        content_type=ContentType.objects.get_for_model(model),
+        object_id=key,
+        object_repr=f"{name} {key}" if key else name,
+        action_flag=DELETION if is_deletion else CHANGE,
+        change_message=said,
+    )
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        value = ", ".join(map(str, value))
+    text = str(value)
+    return text if len(text) <= MAX_SHOWN_CHARS else hashed(text)

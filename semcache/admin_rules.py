@@ -1,0 +1,134 @@
+"""The operator's rules of the cache: the list in order of precedence, presets, and a page that says what a question
+would meet.
+
+Parses, calls, formats. Rules are judged by `policy`; nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import Count, QuerySet, Sum
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.decorators import method_decorator
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
+
+from semcache import service
+from semcache.admin_audit import changed, note_many
+from semcache.admin_entries import forbidden
+from semcache.explain import explained
+from semcache.forms import CacheRuleForm, TryQuestionForm
+from semcache.models import CacheRule
+from semcache.presets import add_missing
+
+
+class CacheRuleAdmin(admin.ModelAdmin):
+    form = CacheRuleForm
+    change_list_template = "admin/semcache/cacherule/change_list.html"
+    list_display = (
+        "name", "is_enabled", "priority", "matches", "mode", "shown_ttl", "sharing", "num_entries", "num_hits",
+    )  # fmt: skip
+    list_filter = ("is_enabled", "mode", "sharing")
+    search_fields = ("name", "pattern")
+    fieldsets = (
+        (None, {"fields": ("name", "is_enabled", "priority", "tags")}),
+        (
+            _("Which questions"),
+            {
+                "fields": ("pattern", "keywords", "tenant", "model"),
+                "description": _(
+                    "The pattern or any keyword must be found in the question; a business line and a model must be the "
+                    "question's. With all four empty the rule matches every question. Of several rules that match the "
+                    "one with the lowest priority number decides; at equal priority “never cache” and “exact match "
+                    "only” first, then the more specific rule, then the older one."
+                ),
+            },
+        ),
+        (
+            _("What happens to them"),
+            {
+                "fields": ("mode", "sharing", "ttl_s", "stale_s", "max_temperature", "capacity"),
+                "description": _("A change acts within two seconds, on stored answers too."),
+            },
+        ),
+        (_("How alike a question must be"), {"fields": ("accept_similarity", "verify_similarity")}),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[CacheRule]:
+        rules: QuerySet[CacheRule] = super().get_queryset(request)
+        return rules.annotate(entry_count=Count("entries"), hit_count=Sum("entries__use__hits", default=0))
+
+    @admin.display(description=_("matches"))
+    def matches(self, rule: CacheRule) -> str:
+        said = [rule.pattern, ", ".join(rule.keywords[:4]), rule.tenant, rule.model]
+        return " · ".join(part for part in said if part) or str(_("every question"))
+
+    @admin.display(description=_("time to live"), ordering="ttl_s")
+    def shown_ttl(self, rule: CacheRule) -> str:
+        return shown_duration(rule.ttl_s)
+
+    @admin.display(description=_("entries"), ordering="entry_count")
+    def num_entries(self, rule: CacheRule) -> SafeString:
+        url = reverse("admin:semcache_cacheentry_changelist")
+        return format_html('<a href="{}?rule__id__exact={}">{}</a>', url, rule.pk, rule.entry_count)  # type: ignore[attr-defined]
+
+    @admin.display(description=_("hits"), ordering="hit_count")
+    def num_hits(self, rule: CacheRule) -> int:
+        return rule.hit_count  # type: ignore[attr-defined, no-any-return]
+
+    def save_model(self, request: HttpRequest, obj: CacheRule, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        service.forget_rules()
+
+    def construct_change_message(  # type: ignore[override]
+        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
+    ) -> str:
+        return changed(form)
+
+    def delete_model(self, request: HttpRequest, obj: CacheRule) -> None:
+        super().delete_model(request, obj)
+        service.forget_rules()
+
+    def get_urls(self) -> list[URLPattern]:
+        own = [
+            path("presets/", self.admin_site.admin_view(self.presets_view), name="semcache_add_presets"),
+            path("try/", self.admin_site.admin_view(self.try_view), name="semcache_try_question"),
+        ]
+        return own + super().get_urls()
+
+    @method_decorator(require_POST)
+    def presets_view(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_add_permission(request):
+            return forbidden()
+        names = add_missing(CacheRule)
+        service.forget_rules()
+        if names:
+            note_many(request, CacheRule, f"presets added: {', '.join(names)}")
+            messages.success(request, _("Added: %s.") % ", ".join(names))
+        else:
+            messages.info(request, _("All presets are there already; nothing was changed."))
+        return HttpResponseRedirect(reverse("admin:semcache_cacherule_changelist"))
+
+    def try_view(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_view_permission(request):
+            return forbidden()
+        form = TryQuestionForm(request.GET or None)
+        explanation = explained(**form.cleaned_data) if form.is_valid() else None
+        context = self.admin_site.each_context(request) | {
+            "title": _("Try a question"), "opts": self.opts, "form": form, "explanation": explanation,
+        }  # fmt: skip
+        return TemplateResponse(request, "admin/semcache/cacherule/try_question.html", context)
+
+
+def shown_duration(seconds: int) -> str:
+    """The largest unit that gives a whole number: 600 -> "10 min"."""
+    for size, unit in ((86_400, _("d")), (3600, _("h")), (60, _("min"))):
+        if seconds % size == 0:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
