@@ -1,17 +1,24 @@
 """How entries leave: past their time, or the least recently used past a capacity.
 
 Synchronous, for workers. Every call does one batch and says how many rows went, so that no transaction is long.
-Doing it twice, or three times at once, has the effect of doing it once: which rows go follows from what is there,
-never from a count made earlier.
+Doing it twice, or three times at once, has the effect of doing it once: what is too many is counted again for every
+batch, by one worker at a time. Rows that somebody else holds are left for the next run, so nobody waits in a circle.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 
 BATCH = 500
+# The oldest fifth of a sample is old enough, and reading it costs the same in a table of any size. What is no larger
+# than the sample is ranked as a whole.
+SAMPLE = 5 * BATCH
+# Any number that nobody else uses as an advisory lock in this database.
+CAPACITY_LOCK = 0x5E3C_AC4E
 
 # Rows from the future (a wrong clock, a bad import) are never served, so they go like expired ones.
 EXPIRED = """
@@ -21,24 +28,22 @@ DELETE FROM semcache_cacheentry
                ORDER BY id LIMIT %(batch)s
                  FOR UPDATE SKIP LOCKED)"""
 
-# Pinned rows stand first in their group, so they use its capacity and never leave for it.
-_SURPLUS = """
+COUNT = "SELECT count(*) FROM semcache_cacheentry WHERE {group}"
+GREEDIEST = """
+SELECT tenant, owner, count(*) FROM semcache_cacheentry WHERE NOT is_pinned AND {group}
+ GROUP BY tenant, owner HAVING count(*) > %(share)s ORDER BY count(*) DESC, tenant, owner LIMIT 1"""
+# Pinned rows use their group's capacity and never leave for it.
+LEAST_RECENTLY_USED = """
 DELETE FROM semcache_cacheentry
  WHERE id IN (
        SELECT id FROM semcache_cacheentry
-        WHERE NOT is_pinned AND id IN (
-              SELECT id FROM (
-                     SELECT e.id, e.is_pinned, row_number() OVER (
-                            ORDER BY e.is_pinned DESC, greatest(u.last_used_at, e.created_at) DESC, e.id DESC) AS place
-                       FROM semcache_cacheentry e LEFT JOIN semcache_cacheentryuse u ON u.entry_id = e.id
-                      WHERE {group}) ranked
-               WHERE place > %(capacity)s AND NOT is_pinned LIMIT %(batch)s)
+        WHERE id IN (
+              SELECT sample.id
+                FROM (SELECT id, created_at FROM semcache_cacheentry TABLESAMPLE SYSTEM (%(percent)s)
+                       WHERE NOT is_pinned AND {group}) sample
+                     LEFT JOIN semcache_cacheentryuse used ON used.entry_id = sample.id
+               ORDER BY greatest(used.last_used_at, sample.created_at), sample.id LIMIT %(num_rows)s)
         ORDER BY id FOR UPDATE SKIP LOCKED)"""
-SURPLUS_OF_RULE = _SURPLUS.format(group="e.rule_id = %(rule_id)s")
-SURPLUS_OF_OWNER = _SURPLUS.format(
-    group="e.sharing = 'private' AND e.tenant = %(tenant)s AND e.owner = %(owner)s"
-)
-SURPLUS_IN_ALL = _SURPLUS.format(group="true")
 
 FULL_RULES = """
 SELECT r.id, r.capacity FROM semcache_cacherule r JOIN semcache_cacheentry e ON e.rule_id = r.id
@@ -48,9 +53,31 @@ SELECT tenant, owner FROM semcache_cacheentry WHERE sharing = 'private'
  GROUP BY tenant, owner HAVING count(*) > %(capacity)s ORDER BY tenant, owner"""
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Rows that share a capacity: a condition in SQL and its values."""
+
+    condition: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def of_owner(self, tenant: str, owner: str) -> Group:
+        condition = f"{self.condition} AND tenant = %(tenant)s AND owner = %(owner)s"
+        return Group(condition, {**self.values, "tenant": tenant, "owner": owner})
+
+
+EVERYTHING = Group("true")
+PRIVATE = Group("sharing = 'private'")
+
+
+def of_rule(rule_id: int) -> Group:
+    return Group("rule_id = %(rule_id)s", {"rule_id": rule_id})
+
+
 def delete_expired(batch: int = BATCH) -> int:
     """Delete up to `batch` rows that no look-up would serve any more; rows in another worker's hand stay."""
-    return _execute(EXPIRED, {"batch": batch})
+    with connection.cursor() as cursor:
+        cursor.execute(EXPIRED, {"batch": batch})
+        return int(cursor.rowcount)
 
 
 def full_rules() -> list[tuple[int, int]]:
@@ -63,27 +90,49 @@ def full_owners(capacity: int) -> list[tuple[str, str]]:
     return _rows(FULL_OWNERS, {"capacity": capacity})
 
 
-def delete_surplus_of_rule(rule_id: int, capacity: int, batch: int = BATCH) -> int:
-    return _execute(SURPLUS_OF_RULE, {"rule_id": rule_id, "capacity": capacity, "batch": batch})
+def delete_surplus(group: Group, capacity: int, share: int, batch: int = BATCH) -> int:
+    """Delete up to `batch` of the rows past `capacity`, least recently used first; 0 while another worker does it.
+
+    Who owns more than `share` of a full group pays alone until they are down to it: nobody fills it at the
+    expense of the others.
+    """
+    with transaction.atomic():
+        if not _is_first():
+            return 0
+        num_rows = _count(group)
+        surplus = min(batch, num_rows - capacity)
+        if surplus <= 0:
+            return 0
+        greediest = _rows(GREEDIEST.format(group=group.condition), {**group.values, "share": share})
+        if not greediest:
+            return _delete_least_recently_used(group, num_rows, surplus)
+        ((tenant, owner, num_owned),) = greediest
+        return _delete_least_recently_used(
+            group.of_owner(tenant, owner), num_owned, min(surplus, num_owned - share)
+        )
 
 
-def delete_surplus_of_owner(tenant: str, owner: str, capacity: int, batch: int = BATCH) -> int:
-    return _execute(
-        SURPLUS_OF_OWNER, {"tenant": tenant, "owner": owner, "capacity": capacity, "batch": batch}
-    )
-
-
-def delete_surplus_in_all(capacity: int, batch: int = BATCH) -> int:
-    return _execute(SURPLUS_IN_ALL, {"capacity": capacity, "batch": batch})
-
-
-def _execute(sql: str, values: dict[str, Any]) -> int:
+def _delete_least_recently_used(group: Group, size: int, num_rows: int) -> int:
+    # A share of the table's pages; the group's rows lie anywhere in them.
+    percent = min(100.0, 100.0 * SAMPLE / size)
     with connection.cursor() as cursor:
-        cursor.execute(sql, values)
+        sql = LEAST_RECENTLY_USED.format(group=group.condition)
+        cursor.execute(sql, {**group.values, "percent": percent, "num_rows": num_rows})
         return int(cursor.rowcount)
 
 
-def _rows(sql: str, values: dict[str, Any]) -> list[Any]:
+def _is_first() -> bool:
+    """Two workers that counted at once would both delete the difference."""
+    ((is_first,),) = _rows("SELECT pg_try_advisory_xact_lock(%(lock)s)", {"lock": CAPACITY_LOCK})
+    return bool(is_first)
+
+
+def _count(group: Group) -> int:
+    ((count,),) = _rows(COUNT.format(group=group.condition), group.values)
+    return int(count)
+
+
+def _rows(sql: str, values: Mapping[str, Any]) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         return list(cursor.fetchall())

@@ -59,8 +59,12 @@ ON CONFLICT (scope, prompt_sha256) DO UPDATE SET
        created_at = excluded.created_at, expires_at = excluded.expires_at
  WHERE excluded.created_at > stored.created_at OR stored.created_at > statement_timestamp()
 RETURNING id"""
-DELETE = "DELETE FROM semcache_cacheentry WHERE id = ANY(%(ids)s)"
-DELETE_MADE_FROM = "DELETE FROM semcache_cacheentry WHERE generation = ANY(%(generations)s)"
+# In id order, like everything that holds several entries at once: two deleters never wait for each other in a circle.
+_DELETE = """
+DELETE FROM semcache_cacheentry
+ WHERE id IN (SELECT id FROM semcache_cacheentry WHERE {condition} ORDER BY id FOR UPDATE)"""
+DELETE = _DELETE.format(condition="id = ANY(%(ids)s)")
+DELETE_MADE_FROM = _DELETE.format(condition="generation = ANY(%(generations)s)")
 
 
 @dataclass(frozen=True, slots=True)

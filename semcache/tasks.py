@@ -1,17 +1,24 @@
 """The cache's periodic work for celery, as doors to `eviction`: each task loops over small batches.
 
-`BEAT_SCHEDULE` belongs into the project's CELERY_BEAT_SCHEDULE. Tasks take no arguments and may be delivered
-twice, late or to several workers at once.
+`BEAT_SCHEDULE` is the one place where it says when; a project adds it to its own. Tasks take no arguments and may be
+delivered twice, late, to several workers at once or be killed at any moment: every batch is a transaction of its own,
+and what is left is the next run's.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from functools import partial
 
 from celery import shared_task
 
 from semcache import eviction
 from semcache.limits import limits
+
+# A run stops by itself before the next is due; one that hangs is killed, and the next goes on where it was.
+RUN_S = 50.0
+KILLED_AFTER_S = 240
 
 BEAT_SCHEDULE = {
     # A run that could not start before the next one is due is dropped: its work is the next one's.
@@ -27,29 +34,44 @@ BEAT_SCHEDULE = {
     },
 }
 
+periodic = partial(
+    shared_task, time_limit=KILLED_AFTER_S, acks_late=True, reject_on_worker_lost=True, ignore_result=True
+)
 
-@shared_task(name="semcache.expire_entries")
+
+@periodic(name="semcache.expire_entries")
 def expire_entries() -> int:
     """Delete what is past its time; the number of rows."""
-    return _until_none_are_left(eviction.delete_expired)
+    return _repeated(eviction.delete_expired, _end_of_run())
 
 
-@shared_task(name="semcache.enforce_capacity")
+@periodic(name="semcache.enforce_capacity")
 def enforce_capacity() -> int:
-    """Bring every rule, every owner and the whole table within capacity, least recently used first."""
-    limit = limits()
-    num_deleted = 0
-    for rule_id, capacity in eviction.full_rules():
-        num_deleted += _until_none_are_left(lambda: eviction.delete_surplus_of_rule(rule_id, capacity))  # noqa: B023
-    for tenant, owner in eviction.full_owners(limit.max_per_owner):
-        num_deleted += _until_none_are_left(
-            lambda: eviction.delete_surplus_of_owner(tenant, owner, limit.max_per_owner)  # noqa: B023
-        )
-    return num_deleted + _until_none_are_left(lambda: eviction.delete_surplus_in_all(limit.max_entries))
+    """Bring every owner, every rule and the whole table within capacity, least recently used first.
+
+    Owners come first: what one of them has too much must not cost others their place in a rule.
+    """
+    limit, ends_at = limits(), _end_of_run()
+    share = limit.max_per_owner
+    full = [(eviction.PRIVATE.of_owner(*owner), share) for owner in eviction.full_owners(share)]
+    deleted = [_without_surplus(group, capacity, share, ends_at) for group, capacity in full]
+    rules = [(eviction.of_rule(rule_id), capacity) for rule_id, capacity in eviction.full_rules()]
+    for group, capacity in (*rules, (eviction.EVERYTHING, limit.max_entries)):
+        deleted.append(_without_surplus(group, capacity, share, ends_at))
+    return sum(deleted)
 
 
-def _until_none_are_left(delete_batch: Callable[[], int]) -> int:
+def _without_surplus(group: eviction.Group, capacity: int, share: int, ends_at: float) -> int:
+    return _repeated(partial(eviction.delete_surplus, group, capacity, share), ends_at)
+
+
+def _repeated(delete_batch: Callable[[], int], ends_at: float) -> int:
+    """Batch after batch until nothing is left or the run's time is over; the number of rows."""
     total = 0
-    while num_deleted := delete_batch():
+    while time.monotonic() < ends_at and (num_deleted := delete_batch()):
         total += num_deleted
     return total
+
+
+def _end_of_run() -> float:
+    return time.monotonic() + RUN_S

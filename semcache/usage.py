@@ -14,12 +14,16 @@ from django.db import connection
 FLUSH_AFTER_S = 2.0
 FLUSH_AT_HITS = 200
 
-# In id order, so that two processes that flush at once never wait for each other in a circle.
+# In id order, so that two processes that flush at once never wait for each other in a circle. Entries that somebody
+# holds are being deleted: waiting for them while holding their neighbours' use would close a circle with the deleter,
+# who takes entries first and their use second.
 FLUSH = """
+WITH living AS MATERIALIZED (
+     SELECT id FROM semcache_cacheentry WHERE id = ANY(%(ids)s) ORDER BY id FOR KEY SHARE SKIP LOCKED)
 INSERT INTO semcache_cacheentryuse AS used (entry_id, last_used_at, hits)
 SELECT hit.entry_id, statement_timestamp(), hit.hits
   FROM unnest(%(ids)s::bigint[], %(hits)s::bigint[]) AS hit (entry_id, hits)
-  JOIN semcache_cacheentry e ON e.id = hit.entry_id
+  JOIN living ON living.id = hit.entry_id
  ORDER BY hit.entry_id
     ON CONFLICT (entry_id) DO UPDATE SET hits = used.hits + excluded.hits, last_used_at = excluded.last_used_at"""
 

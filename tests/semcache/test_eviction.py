@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from datetime import timedelta
 from functools import partial
 
@@ -108,36 +107,58 @@ def test_the_use_of_an_entry_goes_with_it_however_it_is_deleted():
     assert CacheEntryUse.objects.count() == 0
 
 
-@pytest.mark.parametrize("task", [tasks.expire_entries, tasks.enforce_capacity])
-def test_the_same_clean_up_delivered_three_times_at_once_has_one_effect(committed, task):
-    rule = factories.rule(capacity=20, ttl_s=86_400)
-    rows(rule, 30, name="living")
-    if task is tasks.expire_entries:
-        rows(rule, 40, name="dead", expires_at=timezone.now() - timedelta(hours=1))
-        expected = 30
-    else:
-        rows(rule, 40, name="more")
-        expected = 20
-    start, deleted, failures = threading.Barrier(3), [], []
+FILL = """
+INSERT INTO semcache_cacheentry (scope, prompt_sha256, question, answer, rule_id, sharing, tenant, owner,
+       model_revision, embedder, token_ids, tokenizer, num_tokens, is_pinned, created_at, expires_at)
+SELECT %(scope)s, encode(sha256((%(scope)s || n)::bytea), 'hex'), 'q', 'a', %(rule)s, %(sharing)s, 'default', 'user:1',
+       'r', '', '{}', '', 0, false, now() - %(age_s)s * interval '1 second',
+       now() + (86400 - %(age_s)s) * interval '1 second'
+  FROM generate_series(1, %(count)s) n"""
 
-    def run() -> None:
-        start.wait()
-        try:
-            deleted.append(task())
-        except Exception as problem:  # shown by the assertion below
-            failures.append(problem)
-        finally:
-            connection.close()
 
-    threads = [threading.Thread(target=run) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    task()
-    assert failures == []
-    assert CacheEntry.objects.count() == expected
-    assert sum(deleted) <= 70 - expected
+def fill(rule: CacheRule, count: int, name: str = "many", age_s: int = 0) -> None:
+    """Many entries of one owner at once, each with a life of a day."""
+    values = {"scope": scope(name), "rule": rule.pk, "sharing": rule.sharing, "age_s": age_s, "count": count}
+    with connection.cursor() as cursor:
+        cursor.execute(FILL, values)
+
+
+@pytest.mark.parametrize("sharing", ["private", "public"])
+def test_ten_thousand_entries_of_one_owner_cost_nobody_else_an_entry(settings, sharing):
+    settings.SEMCACHE_MAX_PER_OWNER = 300
+    settings.SEMCACHE_MAX_ENTRIES = 900
+    rule = factories.rule(capacity=600, sharing=sharing, ttl_s=86_400)
+    others = [
+        entry for user in range(2, 12) for entry in rows(rule, 20, name=f"user:{user}", owner=f"user:{user}")
+    ]
+    fill(rule, 10_000)
+    tasks.enforce_capacity()
+    assert {entry.pk for entry in others} <= left()
+    assert CacheEntry.objects.filter(owner="user:1").count() == (300 if sharing == "private" else 400)
+
+
+def test_in_a_table_larger_than_the_sample_no_recently_used_row_goes(settings, monkeypatch):
+    settings.SEMCACHE_MAX_ENTRIES, settings.SEMCACHE_MAX_PER_OWNER = 3900, 100_000
+    monkeypatch.setattr(eviction, "SAMPLE", 1000)
+    rule = factories.rule(ttl_s=86_400, capacity=100_000)
+    fill(rule, 4000)
+    used = list(CacheEntry.objects.order_by("?")[:400])
+    CacheEntryUse.objects.bulk_create(
+        CacheEntryUse(entry=entry, last_used_at=timezone.now() + timedelta(minutes=1)) for entry in used
+    )
+    deleted = tasks.enforce_capacity()
+    assert deleted == 100
+    assert {entry.pk for entry in used} <= left()
+
+
+def test_a_run_ends_in_time_and_leaves_the_rest_to_the_next(monkeypatch):
+    rows(factories.rule(), 7, expires_at=timezone.now() - timedelta(hours=1))
+    monkeypatch.setattr(eviction, "delete_expired", partial(eviction.delete_expired, batch=3))
+    ticks = iter((0.0, 1.0, 2.0, tasks.RUN_S))
+    with monkeypatch.context() as patch:
+        patch.setattr(tasks.time, "monotonic", lambda: next(ticks))
+        assert tasks.expire_entries() == 6
+    assert tasks.expire_entries() == 1
 
 
 def test_the_schedule_names_tasks_that_exist_and_drops_late_runs():
