@@ -5,6 +5,7 @@
 #   make shots     screenshots of the pages                      make clean   forget the environment, keep the data
 #   make simulate  the scheduler under load, without a model
 #   make bench-claims   what is commonly claimed, measured here
+#   make cache-eval     how much the semantic cache serves, and how much of it is wrong
 
 PYTHON ?= python3
 VENV := .venv
@@ -16,7 +17,7 @@ key = $(shell cat $(1) | cksum | tr ' ' '-')
 PRODUCT := $(VENV)/installed-$(call key,requirements.txt)
 TOOLS := $(VENV)/installed-tools-$(call key,requirements.txt requirements-dev.txt)
 
-.PHONY: run models test check lint shots bench-claims simulate clean chromium
+.PHONY: run models test check lint shots bench-claims simulate cache-eval clean chromium
 .DELETE_ON_ERROR:
 
 run: $(PRODUCT)
@@ -46,6 +47,10 @@ bench-claims: models
 
 simulate: $(PRODUCT)
 	@$(PY) -m inference.simulation
+
+# The first run embeds 40,000 questions (minutes). ARGS: --quick, --set NAME, --json, --verifier FOLDER, --out FOLDER
+cache-eval: models
+	@$(PY) manage.py cache_eval $(ARGS)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

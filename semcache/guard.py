@@ -35,6 +35,11 @@ def may_serve(found: Iterable[Verdict]) -> bool:
     return all(verdict.passed for verdict in found)
 
 
+def may_be_overruled(found: Iterable[Verdict]) -> bool:
+    """Whether a second opinion may serve after all: no evidence of a difference, only words without their equal."""
+    return all(verdict.passed or verdict.check in OVERRULED for verdict in found)
+
+
 def _numbers(one: Reading, other: Reading) -> str:
     """The same numbers, and where there are several, counting the same things."""
     left, right = Counter(number for number, _ in one.numbers), Counter(number for number, _ in other.numbers)
@@ -132,6 +137,7 @@ def _differ(left: Iterable[str], right: Iterable[str]) -> str:
     return f"{' '.join(sorted(left)) or 'nothing'} ≠ {' '.join(sorted(right)) or 'nothing'}"
 
 
+OVERRULED = frozenset({"content"})
 CHECKS: dict[str, Check] = {
     "numbers": _numbers,
     "dates": _dates,

@@ -1,0 +1,39 @@
+"""`python -m inference.offline.scores FOLDER OUT.npy`: a cross-encoder alone, without an engine and without a model.
+
+Reads a JSON list of pairs of texts from its input and writes their scores, (num_pairs,) float32, 1 means the same, to
+OUT. It is the same verifier and tokenizer as behind the engine's `verify`. For evaluations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from inference.front.encoder_tokenizer import read_pair_ids
+from inference.models.verifier import load_verifier
+from inference.offline.vectors import in_batches, save
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m inference.offline.scores", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("out", type=Path, metavar="OUT.npy")
+    options = parser.parse_args(arguments)
+    save(options.out, score(options.folder, [(first, second) for first, second in json.load(sys.stdin)]))
+    return 0
+
+
+def score(folder: Path, pairs: Sequence[tuple[str, str]], dtype: str = "auto") -> np.ndarray:
+    """The scores in the order of the pairs."""
+    verifier = load_verifier(folder, dtype)
+    ids = read_pair_ids(folder / "tokenizer.json")(pairs, verifier.max_tokens)
+    return in_batches(ids, verifier.score_ids, np.empty(len(pairs), dtype=np.float32))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

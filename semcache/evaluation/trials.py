@@ -1,0 +1,150 @@
+"""From labelled questions to trials: what each way of deciding would serve, and how near it had to be.
+
+Knows the ways that are compared (plain cosine, with the guard, with the guard and a verifier) and the product's own
+rules for conversations. Knows no threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from semcache import guard, wording
+from semcache.evaluation.metrics import NEVER, Trial
+from semcache.evaluation.sets import OUT_OF_SCOPE, Labelled, Pair, Talks
+from semcache.evaluation.vectors import Embed, Verify
+
+COSINE, GUARDED, VERIFIED = "cosine", "guard", "guard, then verifier"
+PRODUCT, LATER_TURNS = "product", "product, later turns by meaning"
+NUM_NEIGHBOURS = 8  # as many as the store is asked for
+ROWS_AT_ONCE = 512
+
+Trials = dict[str, list[Trial]]
+
+
+def of_pairs(pairs: Sequence[Pair], embed: Embed, verify: Verify | None = None) -> Trials:
+    """One question of each pair is stored, the other asked."""
+    similarities = _similarities([(pair.first, pair.second) for pair in pairs], embed)
+    found: Trials = {COSINE: [], GUARDED: []}
+    for pair, similarity in zip(pairs, similarities, strict=True):
+        passes = guard.may_serve(guard.verdicts(pair.first, pair.second))
+        found[COSINE].append(Trial(similarity, pair.is_same, pair.kind))
+        found[GUARDED].append(Trial(similarity if passes else -NEVER, pair.is_same, pair.kind))
+    if verify is not None:
+        scores = _verified([(pair.first, pair.second) for pair in pairs], verify)
+        found[VERIFIED] = [
+            Trial(score, pair.is_same, pair.kind) for pair, score in zip(pairs, scores, strict=True)
+        ]
+    return found
+
+
+def of_intents(
+    stored: Sequence[Labelled], asked: Sequence[Labelled], embed: Embed, verify: Verify | None = None
+) -> Trials:
+    """All of `stored` has its intent's answer; each of `asked` gets the nearest one, or the nearest that the guard
+    lets through; the verifier is asked about one neighbour where the guard passes none.
+
+    A question out of scope is never stored, and whatever it gets is wrong.
+    """
+    stored = [question for question in stored if question.intent != OUT_OF_SCOPE]
+    found: Trials = {COSINE: [], GUARDED: []}
+    doubtful: list[Labelled | None] = []
+    for question, neighbours in zip(asked, _nearest(stored, asked, embed), strict=True):
+        nearest = [(stored[place], similarity) for place, similarity in neighbours]
+        evidence = [guard.verdicts(neighbour.text, question.text) for neighbour, _ in nearest]
+        passing = _first(nearest, map(guard.may_serve, evidence))
+        in_doubt = _first(nearest, map(guard.may_be_overruled, evidence))
+        found[COSINE].append(_answered(question, nearest[0]))
+        found[GUARDED].append(_answered(question, passing))
+        doubtful.append(in_doubt[0] if in_doubt and not passing else None)
+    if verify is not None:
+        found[VERIFIED] = _second_opinions(asked, doubtful, found[GUARDED], verify)
+    return found
+
+
+def _first(
+    nearest: Sequence[tuple[Labelled, float]], is_wanted: Iterable[bool]
+) -> tuple[Labelled, float] | None:
+    return next((neighbour for neighbour, wanted in zip(nearest, is_wanted, strict=True) if wanted), None)
+
+
+def _second_opinions(
+    asked: Sequence[Labelled], doubtful: Sequence[Labelled | None], guarded: Sequence[Trial], verify: Verify
+) -> list[Trial]:
+    pairs = [
+        (neighbour.text, question.text)
+        for neighbour, question in zip(doubtful, asked, strict=True)
+        if neighbour is not None
+    ]
+    scores = iter(verify(pairs))
+    return [
+        replace(trial, score=1.0)
+        if trial.score > -NEVER
+        else _answered(question, (neighbour, next(scores)) if neighbour is not None else None)
+        for question, neighbour, trial in zip(asked, doubtful, guarded, strict=True)
+    ]
+
+
+def of_conversations(talks: Sequence[Talks], embed: Embed) -> Trials:
+    """The first conversation's last answer is stored, the second's last message asked.
+
+    Plain cosine compares last messages, as most caches do. The product finds an answer given later in a conversation by
+    its whole history only; beside it stands what it would serve if messages that stand alone were found by meaning.
+    """
+    similarities = _similarities([(talk.first[-1], talk.second[-1]) for talk in talks], embed)
+    found: Trials = {COSINE: [], PRODUCT: [], LATER_TURNS: []}
+    for talk, similarity in zip(talks, similarities, strict=True):
+        exact = 1.0 if talk.first_history == talk.second_history else -NEVER
+        alone = similarity if _both_stand_alone(talk) else exact
+        shipped = alone if len(talk.first) == 1 else exact
+        for way, score in ((COSINE, similarity), (PRODUCT, shipped), (LATER_TURNS, alone)):
+            found[way].append(Trial(score, talk.is_same, talk.kind))
+    return found
+
+
+def _both_stand_alone(talk: Talks) -> bool:
+    stored, asked = talk.first[-1], talk.second[-1]
+    return (
+        wording.stands_alone(stored, is_first_turn=len(talk.first) == 1)
+        and wording.stands_alone(asked, is_first_turn=len(talk.second) == 1)
+        and wording.language(stored) == wording.language(asked)
+        and guard.may_serve(guard.verdicts(stored, asked))
+    )
+
+
+def _verified(pairs: Sequence[tuple[str, str]], verify: Verify) -> Iterator[float]:
+    """1 where the guard finds nothing, the verifier's score where it only misses words, else nothing may serve."""
+    for (first, second), score in zip(pairs, verify(pairs), strict=True):
+        found = guard.verdicts(first, second)
+        if guard.may_serve(found):
+            yield 1.0
+        else:
+            yield float(score) if guard.may_be_overruled(found) else -NEVER
+
+
+def _similarities(pairs: Sequence[tuple[str, str]], embed: Embed) -> list[float]:
+    vectors = embed([first for first, _ in pairs] + [second for _, second in pairs])
+    products = np.einsum("ij,ij->i", vectors[: len(pairs)], vectors[len(pairs) :])
+    return [float(product) for product in products]
+
+
+def _nearest(
+    stored: Sequence[Labelled], asked: Sequence[Labelled], embed: Embed
+) -> Iterator[list[tuple[int, float]]]:
+    """For each of `asked` the places in `stored` of its nearest questions with their similarity, best first."""
+    keys = embed([question.text for question in stored])
+    queries = embed([question.text for question in asked])
+    for start in range(0, len(queries), ROWS_AT_ONCE):
+        similarities = queries[start : start + ROWS_AT_ONCE] @ keys.T
+        for row in similarities:
+            places = np.argpartition(-row, NUM_NEIGHBOURS)[:NUM_NEIGHBOURS]
+            places = places[np.argsort(-row[places])]
+            yield [(int(place), float(row[place])) for place in places]
+
+
+def _answered(question: Labelled, neighbour: tuple[Labelled, float] | None) -> Trial:
+    if neighbour is None:
+        return Trial(-NEVER, False, question.intent)
+    return Trial(neighbour[1], neighbour[0].intent == question.intent, question.intent)
