@@ -8,7 +8,6 @@ import shutil
 import pytest
 
 MISSING = "Chromium is not installed (apt-get install chromium, or set CHROMIUM to its path)"
-_skipped = pytest.StashKey[int]()
 
 
 def chromium() -> str | None:
@@ -22,12 +21,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         return
     if os.environ.get("CI") == "true":
         pytest.fail(MISSING, pytrace=False)
-    item.config.stash[_skipped] = item.config.stash.get(_skipped, 0) + 1
     pytest.skip(MISSING)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    num_skipped = config.stash.get(_skipped, 0)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    num_skipped = sum(MISSING in str(report.longrepr) for report in terminalreporter.stats.get("skipped", ()))
     if num_skipped:
         terminalreporter.section("browser tests did NOT run", red=True, bold=True)
         terminalreporter.line(f"{num_skipped} tests of the page were skipped: {MISSING}", red=True)
