@@ -6,10 +6,11 @@ Parses, calls, formats. Rules are judged by `policy`; nothing is decided here.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, F, Max, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -21,19 +22,25 @@ from django.views.decorators.http import require_POST
 
 from semcache import service
 from semcache.admin_audit import changed, note_many
+from semcache.admin_dryrun import dry_run
 from semcache.admin_entries import forbidden
+from semcache.admin_evict import evict_all
 from semcache.explain import explained
 from semcache.forms import CacheRuleForm, TryQuestionForm
-from semcache.models import CacheRule
+from semcache.models import CacheEntry, CacheRule
 from semcache.presets import add_missing
 
 
 class CacheRuleAdmin(admin.ModelAdmin):
     form = CacheRuleForm
     change_list_template = "admin/semcache/cacherule/change_list.html"
+    change_form_template = "admin/semcache/cacherule/change_form.html"
     list_display = (
         "name", "is_enabled", "priority", "matches", "mode", "shown_ttl", "sharing", "num_entries", "num_hits",
+        "hit_rate", "last_hit", "saved_tokens",
     )  # fmt: skip
+    list_editable = ("priority",)
+    ordering = ("priority", "id")
     list_filter = ("is_enabled", "mode", "sharing")
     search_fields = ("name", "pattern")
     fieldsets = (
@@ -62,7 +69,12 @@ class CacheRuleAdmin(admin.ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[CacheRule]:
         rules: QuerySet[CacheRule] = super().get_queryset(request)
-        return rules.annotate(entry_count=Count("entries"), hit_count=Sum("entries__use__hits", default=0))
+        return rules.annotate(
+            entry_count=Count("entries"),
+            hit_count=Sum("entries__use__hits", default=0),
+            last_hit_at=Max("entries__use__last_used_at"),
+            token_count=Sum(F("entries__use__hits") * F("entries__num_tokens"), default=0),
+        )
 
     @admin.display(description=_("matches"))
     def matches(self, rule: CacheRule) -> str:
@@ -82,6 +94,20 @@ class CacheRuleAdmin(admin.ModelAdmin):
     def num_hits(self, rule: CacheRule) -> int:
         return rule.hit_count  # type: ignore[attr-defined, no-any-return]
 
+    @admin.display(description=_("hit rate of what is stored"))
+    def hit_rate(self, rule: CacheRule) -> str:
+        """Each stored answer was asked for once without a hit."""
+        hits, entries = rule.hit_count, rule.entry_count  # type: ignore[attr-defined]
+        return f"{hits / (hits + entries):.0%}" if entries else "–"
+
+    @admin.display(description=_("last hit"), ordering="last_hit_at")
+    def last_hit(self, rule: CacheRule) -> datetime | None:
+        return rule.last_hit_at  # type: ignore[attr-defined, no-any-return]
+
+    @admin.display(description=_("tokens saved"), ordering="token_count")
+    def saved_tokens(self, rule: CacheRule) -> int:
+        return rule.token_count  # type: ignore[attr-defined, no-any-return]
+
     def save_model(self, request: HttpRequest, obj: CacheRule, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         service.forget_rules()
@@ -91,13 +117,29 @@ class CacheRuleAdmin(admin.ModelAdmin):
     ) -> str:
         return changed(form)
 
+    # A rule takes its answers with it. Django would load every one of them, for the page and for the deletion.
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        rules = list(objs)
+        num_entries = CacheEntry.objects.filter(rule__in=rules).count()
+        counted = {
+            CacheRule._meta.verbose_name_plural: len(rules),
+            CacheEntry._meta.verbose_name_plural: num_entries,
+        }
+        return [str(rule) for rule in rules], counted, set(), []
+
     def delete_model(self, request: HttpRequest, obj: CacheRule) -> None:
-        super().delete_model(request, obj)
+        self.delete_queryset(request, CacheRule.objects.filter(pk=obj.pk))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[CacheRule]) -> None:
+        evict_all(CacheEntry.objects.filter(rule__in=queryset))
+        queryset.delete()
         service.forget_rules()
 
     def get_urls(self) -> list[URLPattern]:
         own = [
             path("presets/", self.admin_site.admin_view(self.presets_view), name="semcache_add_presets"),
+            path("dry-run/", self.admin_site.admin_view(self.dry_run_view), name="semcache_dry_run"),
             path("try/", self.admin_site.admin_view(self.try_view), name="semcache_try_question"),
         ]
         return own + super().get_urls()
@@ -114,6 +156,20 @@ class CacheRuleAdmin(admin.ModelAdmin):
         else:
             messages.info(request, _("All presets are there already; nothing was changed."))
         return HttpResponseRedirect(reverse("admin:semcache_cacherule_changelist"))
+
+    @method_decorator(require_POST)
+    def dry_run_view(self, request: HttpRequest) -> HttpResponse:
+        """The rule form as it is filled in; nothing is saved."""
+        if not (self.has_change_permission(request) or self.has_add_permission(request)):
+            return forbidden()
+        known = request.GET.get("rule", "")
+        saved = CacheRule.objects.filter(pk=known).first() if known.isdecimal() else None
+        form = CacheRuleForm(request.POST, instance=saved)
+        context = self.admin_site.each_context(request) | {
+            "title": _("Dry run"), "opts": self.opts, "form": form,
+            "tried": dry_run(form.instance) if form.is_valid() else None,
+        }  # fmt: skip
+        return TemplateResponse(request, "admin/semcache/cacherule/dry_run.html", context)
 
     def try_view(self, request: HttpRequest) -> HttpResponse:
         if not self.has_view_permission(request):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -15,9 +16,17 @@ from semcache.normalize import clean
 from semcache.policy import BadPattern, compile_pattern
 from semcache.service import MAX_ANSWER_CHARS
 
+# Whatever is wrong with a number of seconds, the message says what a right one looks like.
+_IN_SECONDS = _("Whole seconds without a unit, from 1 to 315360000 (ten years): 600 is ten minutes.")
+
+_GROUP_NAMES = re.compile(r"\(\?P?<(\w+)>")
+
 
 class CacheRuleForm(forms.ModelForm):
     class Meta:
+        error_messages: ClassVar = {
+            "ttl_s": dict.fromkeys(("required", "invalid", "min_value", "max_value"), _IN_SECONDS)
+        }
         model = CacheRule
         fields = (
             "name", "is_enabled", "priority", "pattern", "keywords", "tenant", "model", "mode", "sharing", "ttl_s",
@@ -32,6 +41,10 @@ class CacheRuleForm(forms.ModelForm):
             raise ValidationError(
                 _("Not a valid RE2 pattern: %(why)s"), params={"why": str(problem)}
             ) from None
+        # RE2 lets it pass, other engines do not; nobody means it.
+        names = _GROUP_NAMES.findall(pattern)
+        if len(set(names)) < len(names):
+            raise ValidationError(_("Two groups of the pattern have the same name."))
         return pattern
 
     def clean_keywords(self) -> list[str]:

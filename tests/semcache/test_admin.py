@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.admin import site
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.urls import reverse
+from django.utils import timezone
 
-from semcache.models import CacheRule
+from semcache.admin_rules import CacheRuleAdmin
+from semcache.models import CacheEntryUse, CacheRule
 from semcache.presets import PRESETS
 from semcache.rulebook import RuleBook
 from tests.semcache import factories
-from tests.semcache.test_eviction import rows, use
+from tests.semcache.test_eviction import left, rows, use
 from tests.semcache.test_rulebook import Clock
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +37,10 @@ def test_a_good_rule_is_saved(staff):
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        *(("pattern", bad) for bad in ("*", "(", "[a-", "\\", "(?=x)", "a" * 5000, "a\x00b")),
+        *(
+            ("pattern", bad)
+            for bad in ("*", "(", "[a-", "\\", "(?=x)", "(?P<a>x)(?P<a>y)", "a" * 5000, "a\x00b")
+        ),
         *(("ttl_s", bad) for bad in ("", "0", "-5", "1e12", "1000000000000", "10 minutes", "315360001")),
         ("verify_similarity", "0.99"),
         ("accept_similarity", "1.5"),
@@ -149,3 +155,80 @@ def test_a_change_acts_in_every_process_within_two_seconds(staff):
 def test_added_presets_are_in_the_log(staff):
     staff.post(reverse("admin:semcache_add_presets"))
     assert "presets added: Payment and orders, Weather" in LogEntry.objects.get().change_message
+
+
+@pytest.mark.parametrize("bad", ["", "0", "-5", "1e12", "1000000000000", "10 minutes", "1.5"])
+def test_a_bad_time_to_live_is_told_what_a_right_one_looks_like(staff, bad):
+    errors = staff.post(ADD, GOOD | {"ttl_s": bad}).context["adminform"].form.errors["ttl_s"]
+    assert errors == ["Whole seconds without a unit, from 1 to 315360000 (ten years): 600 is ten minutes."]
+
+
+def test_priority_is_edited_in_the_list_and_orders_it(staff):
+    first = factories.rule(name="first", priority=10)
+    second = factories.rule(name="second", priority=20)
+    books = RuleBook(Clock()), RuleBook()
+    assert [rule.name for rule in books[0].fresh()] == ["first", "second"]
+    formset = {"form-TOTAL_FORMS": "2", "form-INITIAL_FORMS": "2", "_save": "Save"}
+    for number, (rule, priority) in enumerate([(first, "10"), (second, "5")]):
+        formset |= {f"form-{number}-id": str(rule.pk), f"form-{number}-priority": priority}
+    assert staff.post(RULES, formset).status_code == 302
+    assert [row.name for row in staff.get(RULES).context["cl"].result_list] == ["second", "first"]
+    assert [rule.name for rule in books[1].fresh()] == ["second", "first"]
+    assert LogEntry.objects.get().change_message == "priority: 20 -> 5"
+
+
+def test_the_list_shows_what_a_rule_saves(staff):
+    rule = factories.rule(ttl_s=86_400)
+    for number, entry in enumerate(rows(rule, 2, num_tokens=100)):
+        CacheEntryUse.objects.create(entry=entry, last_used_at=timezone.now(), hits=number * 6)
+    factories.rule(name="never used")
+    used, unused = staff.get(RULES).context["cl"].result_list
+    admin = CacheRuleAdmin(CacheRule, site)
+    assert [admin.hit_rate(used), admin.saved_tokens(used)] == ["75%", 600]
+    assert [admin.hit_rate(unused), admin.saved_tokens(unused), admin.last_hit(unused)] == ["–", 0, None]
+    assert admin.last_hit(used) is not None
+
+
+def test_a_dry_run_counts_what_matches_and_what_earlier_rules_leave(staff):
+    earlier = factories.rule(name="snow", keywords=["snow"], priority=1, ttl_s=86_400)
+    for number, text in enumerate(["weather in Oslo", "snow and weather", "black holes"]):
+        factories.row("a" * 64, f"{number}" * 64, earlier, question=text)
+    url = reverse("admin:semcache_dry_run")
+    response = staff.post(url, GOOD)
+    assert "matched 2 of the last 3 stored questions" in response.content.decode()
+    assert response.context["tried"].num_decided == 1
+    assert response.context["tried"].shown == ("weather in Oslo",)
+    assert list(CacheRule.objects.all()) == [earlier]
+    assert staff.get(url).status_code == 405
+
+
+def test_a_dry_run_of_a_saved_rule_tries_what_the_form_says_and_saves_nothing(staff):
+    rule = factories.rule(name="new", pattern="snow")
+    factories.row("a" * 64, "b" * 64, rule, question="weather in Oslo")
+    response = staff.post(reverse("admin:semcache_dry_run") + f"?rule={rule.pk}", GOOD)
+    assert response.context["tried"].num_decided == 1
+    rule.refresh_from_db()
+    assert rule.pattern == "snow"
+
+
+def test_a_dry_run_of_a_bad_pattern_says_so(staff):
+    page = staff.post(reverse("admin:semcache_dry_run"), GOOD | {"pattern": "("})
+    assert page.context["tried"] is None
+    assert "RE2" in page.content.decode()
+
+
+@pytest.mark.parametrize("way", ["one", "selected"])
+def test_a_deleted_rule_takes_its_answers_without_listing_them(staff, way, django_assert_max_num_queries):
+    rule, kept = factories.rule(ttl_s=86_400), factories.rule(ttl_s=86_400)
+    for entry in rows(rule, 30, question="What ails me?"):
+        use(entry)
+    stay = rows(kept, 1, name="kept")
+    urls = {"one": reverse("admin:semcache_cacherule_delete", args=[rule.pk]), "selected": RULES}
+    chosen = {"action": "delete_selected", "_selected_action": [rule.pk]} if way == "selected" else {}
+    page = (staff.post(RULES, chosen) if chosen else staff.get(urls[way])).content.decode()
+    assert "ails me" not in page and "30" in page
+    with django_assert_max_num_queries(25):
+        assert staff.post(urls[way], chosen | {"post": "yes"}).status_code == 302
+    assert list(CacheRule.objects.all()) == [kept]
+    assert left() == {entry.pk for entry in stay}
+    assert LogEntry.objects.count() == 1
