@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from inference.config import EngineConfig
-from inference.core.__main__ import openmp_environment
+from inference.core.__main__ import openmp_environment, spare_the_collector
 from inference.core.messages import (
     FRAME_HEADER,
     Command,
@@ -150,6 +151,16 @@ def test_a_core_spins_only_where_it_outranks_its_neighbours(monkeypatch: pytest.
     }
     ranks[os.getppid()] = 10
     assert openmp_environment(EngineConfig()) == {"GOMP_SPINCOUNT": "10000"}
+
+
+def test_collections_do_not_look_at_what_the_start_made() -> None:
+    made = [[]]
+    spare_the_collector()
+    try:
+        assert gc.get_freeze_count() > 1000
+        assert not any(one is made for one in gc.get_objects())
+    finally:
+        gc.unfreeze()
 
 
 def test_frames_may_arrive_in_any_pieces(pair: tuple[Front, socket.socket]) -> None:
