@@ -71,7 +71,7 @@ def start_core(
     verifier = None
     if verify_folder is not None:
         say(f"loading {verify_folder.name}")
-        verifier = load_verifier(verify_folder, device=config.device)
+        verifier = load_verifier(verify_folder, device=config.device, embedder=embedder)
     core = assemble(config, model, embedder, verifier, salt_id=salt_id)
     say("warming up")
     warm_up(core.loop, has_embedder=embedder is not None, has_verifier=verifier is not None)

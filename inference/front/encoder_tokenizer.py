@@ -17,11 +17,29 @@ from tokenizers import Tokenizer as FileTokenizer
 
 from inference.front.model_tokenizer import is_control, safe_ids, text_only
 
+EmbedIds = Callable[[Sequence[str], str, int], list[list[int]]]
+PairIds = Callable[[Sequence[tuple[str, str]], int], list[list[int]]]
 
-def read_embed_ids(file: Path) -> Callable[[Sequence[str], str, int], list[list[int]]]:
+
+def read_embed_ids(file: Path) -> EmbedIds:
     """How texts become ids for a sentence encoder: in its frame, cut at the longest it takes."""
-    tokenizer = _EncoderTokenizer(file)
+    return _embed_ids(_EncoderTokenizer(file))
 
+
+def read_pair_ids(file: Path) -> PairIds:
+    """How pairs become ids for a cross-encoder: in its frame; where they are too long, the longer text is cut."""
+    tokenizer = _EncoderTokenizer(file)
+    return _pair_ids(tokenizer, tokenizer.pair_frame)
+
+
+def read_shared_ids(file: Path) -> tuple[EmbedIds, PairIds]:
+    """Both of a sentence encoder with a verifier's adapters: the second text follows the end of the first."""
+    tokenizer = _EncoderTokenizer(file)
+    frame = tokenizer.text_frame
+    return _embed_ids(tokenizer), _pair_ids(tokenizer, _Frame(frame.before, frame.after, frame.after))
+
+
+def _embed_ids(tokenizer: _EncoderTokenizer) -> EmbedIds:
     def embed_ids(texts: Sequence[str], prefix: str, max_tokens: int) -> list[list[int]]:
         frame = tokenizer.text_frame
         room = max_tokens - frame.num_tokens
@@ -31,12 +49,8 @@ def read_embed_ids(file: Path) -> Callable[[Sequence[str], str, int], list[list[
     return embed_ids
 
 
-def read_pair_ids(file: Path) -> Callable[[Sequence[tuple[str, str]], int], list[list[int]]]:
-    """How pairs become ids for a cross-encoder: in its frame; where they are too long, the longer text is cut."""
-    tokenizer = _EncoderTokenizer(file)
-
+def _pair_ids(tokenizer: _EncoderTokenizer, frame: _Frame) -> PairIds:
     def pair_ids(pairs: Sequence[tuple[str, str]], max_tokens: int) -> list[list[int]]:
-        frame = tokenizer.pair_frame
         room = max_tokens - frame.num_tokens
         plain = tokenizer.encode([text for pair in pairs for text in pair])
         fitted = (_fit(plain[i], plain[i + 1], room) for i in range(0, len(plain), 2))

@@ -12,12 +12,19 @@ from typing import Any
 
 import jinja2
 
-from inference.front.encoder_tokenizer import read_embed_ids, read_pair_ids
+from inference.front.encoder_tokenizer import (
+    EmbedIds,
+    PairIds,
+    read_embed_ids,
+    read_pair_ids,
+    read_shared_ids,
+)
 from inference.front.model import ServedModel
 from inference.front.model_tokenizer import ModelTokenizer
 from inference.front.prompts import PromptBuilder
 from inference.front.sampling import SamplingDefaults
 from inference.front.templates import ChatTemplate
+from inference.models.adapter_config import is_adapter
 
 
 class FolderError(Exception):
@@ -40,6 +47,7 @@ def read_model_folder(
         template = ChatTemplate(source, bos_token=bos_token, eos_token=eos_token)
     except jinja2.TemplateError as error:
         raise FolderError(f"{folder}: the chat template cannot be read: {error}") from error
+    embed_ids, pair_ids = _encoders(embed_folder, verify_folder)
     return ServedModel(
         name=name or folder.name,
         tokenizer=tokenizer,
@@ -48,9 +56,21 @@ def read_model_folder(
         template_fingerprint=hashlib.sha256(source.encode()).hexdigest()[:16],
         defaults=_defaults(read_json(folder / "generation_config.json")),
         is_trial=is_trial,
-        embed_ids=read_embed_ids(_required(embed_folder / "tokenizer.json")) if embed_folder else None,
-        pair_ids=read_pair_ids(_required(verify_folder / "tokenizer.json")) if verify_folder else None,
+        embed_ids=embed_ids,
+        pair_ids=pair_ids,
     )
+
+
+def _encoders(
+    embed_folder: Path | None, verify_folder: Path | None
+) -> tuple[EmbedIds | None, PairIds | None]:
+    if verify_folder is not None and is_adapter(verify_folder):
+        if embed_folder is None:
+            raise FolderError(f"{verify_folder} holds adapters of a sentence encoder: set EMBED_MODEL to it")
+        return read_shared_ids(_required(embed_folder / "tokenizer.json"))
+    embed_ids = read_embed_ids(_required(embed_folder / "tokenizer.json")) if embed_folder else None
+    pair_ids = read_pair_ids(_required(verify_folder / "tokenizer.json")) if verify_folder else None
+    return embed_ids, pair_ids
 
 
 def read_tokenizer(folder: Path) -> ModelTokenizer:

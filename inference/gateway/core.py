@@ -75,7 +75,9 @@ def load_lane(config: EngineConfig, embed_folder: Path | None, verify_folder: Pa
 
     torch.set_num_threads(config.threads or len(os.sched_getaffinity(0)))
     embedder = load_embedder(embed_folder, device=config.device) if embed_folder else None
-    verifier = load_verifier(verify_folder, device=config.device) if verify_folder else None
+    verifier = (
+        load_verifier(verify_folder, device=config.device, embedder=embedder) if verify_folder else None
+    )
     lane = Lane(
         LaneLimits.of(config),
         embed=embedder.embed_ids if embedder else None,

@@ -1,7 +1,8 @@
 """A cross-encoder in memory: pairs of texts go in as token ids, and scores come out; 1 means the same.
 
-Knows BERT-like sequence classification with one label (a sigmoid) or two (the probability of "same"). Does not know
-how pairs are tokenised (`front.model_tokenizer`) or who asks.
+Knows BERT-like sequence classification with one label (a sigmoid) or two (the probability of "same"), and adapters
+over the sentence encoder that is loaded anyway (`adapter`). Does not know how pairs are tokenised
+(`front.encoder_tokenizer`) or who asks.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from inference.models.adapter import load_adapter
+from inference.models.adapter_config import is_adapter, read_adapter_config
+from inference.models.embedder import Embedder
 from inference.models.encoder import load_encoder, longest_input, padded
 from inference.models.errors import ModelNotUsable
 from inference.models.fingerprint import fingerprint
@@ -22,7 +26,7 @@ from inference.models.loader import first_line
 from inference.models.precision import choose_device, choose_dtype
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedConfig, PreTrainedModel
+    from transformers import PreTrainedConfig
 
 # How models for paraphrases, duplicates and entailment call the label that is not "same".
 _OTHER_LABEL = re.compile(r"not|non|no\b|un|dis|diff|neg|contra|false|0\b")
@@ -32,7 +36,7 @@ _OTHER_LABEL = re.compile(r"not|non|no\b|un|dis|diff|neg|contra|false|0\b")
 class Verifier:
     """One loaded cross-encoder. `score_ids` is the only thing it does."""
 
-    model: PreTrainedModel
+    model: Any  # a classifier of transformers, or a CrossEncoder
     dtype: torch.dtype
     device: str
     tag: str  # name and fingerprint: scores with another tag must never be compared with these
@@ -59,9 +63,17 @@ class Verifier:
         return logits.softmax(-1)[:, self.same_label]
 
 
-def load_verifier(folder: Path, dtype: str = "auto", device: str = "auto") -> Verifier:
-    """The cross-encoder of `folder`. Raises ModelNotUsable with one line for any other model."""
+def load_verifier(
+    folder: Path, dtype: str = "auto", device: str = "auto", embedder: Embedder | None = None
+) -> Verifier:
+    """The cross-encoder of `folder`. Raises ModelNotUsable with one line for any other model.
+
+    `embedder` is the one that adapters share their weights with; its dtype and device are then theirs.
+    """
     from transformers import AutoModelForSequenceClassification
+
+    if is_adapter(folder):
+        return _over(embedder, folder)
 
     device = choose_device(device)
     torch_dtype = choose_dtype(dtype, device)
@@ -76,6 +88,21 @@ def load_verifier(folder: Path, dtype: str = "auto", device: str = "auto") -> Ve
         max_tokens=longest_input(folder, config),
         same_label=None if config.num_labels == 1 else _same_label([names[0], names[1]]),
         separator=_separator(folder) if getattr(config, "type_vocab_size", 0) > 1 else None,
+    )
+
+
+def _over(embedder: Embedder | None, folder: Path) -> Verifier:
+    config = read_adapter_config(folder)
+    if embedder is None:
+        raise ModelNotUsable(f"{folder} holds adapters of {config.base}: set EMBED_MODEL to that encoder")
+    return Verifier(
+        model=load_adapter(embedder.model, folder, config),
+        dtype=embedder.dtype,
+        device=embedder.device,
+        tag=f"{folder.name}-{fingerprint(folder, 'verifier', embedder.tag)[:12]}",
+        max_tokens=embedder.max_tokens,
+        same_label=None,
+        separator=config.separator,
     )
 
 
