@@ -78,7 +78,7 @@ def die_with_parent() -> None:
 
 
 def spare_the_collector() -> None:
-    """What a start made stays: 350,000 objects, mostly torch's. Looking at them again stopped all streams for 180 ms."""
+    """What a start made stays, 350,000 objects or so. Looking at them again stopped every stream for 180 ms."""
     gc.collect()
     gc.freeze()
 
