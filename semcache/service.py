@@ -46,7 +46,7 @@ from semcache.wording import Lasting
 
 __all__ = [
     "Answer", "Candidate", "Decision", "Embed", "Hit", "NoVerifier", "Outcome", "Question", "Reason", "Verify",
-    "evict", "flush_hits", "forget_rules", "lookup", "remember", "set_executor",
+    "evict", "flush_hits", "forget_rules", "lookup", "remember", "set_executor", "tried",
 ]  # fmt: skip
 
 logger = logging.getLogger(__name__)
@@ -69,6 +69,14 @@ async def lookup(question: Question, embed: Embed, verify: Verify | None = None)
 
     Without `verify` there is no second opinion, so nothing between the thresholds is served.
     """
+    decision = await tried(question, embed, verify)
+    if decision.hit is not None:
+        _count_hit(decision.hit)
+    return decision
+
+
+async def tried(question: Question, embed: Embed, verify: Verify | None = None) -> Decision:
+    """What `lookup` would find, for somebody who does not ask but looks: nothing is counted."""
     look = Look(question, canonical(question.text))
     if not look.text:
         return look.ended(Outcome.BYPASS, Reason.EMPTY)
@@ -85,8 +93,6 @@ async def lookup(question: Question, embed: Embed, verify: Verify | None = None)
         store_breaker.failed()
         return look.ended(Outcome.MISS, Reason.STORE_FAILED)
     store_breaker.succeeded()
-    if decision.hit is not None:
-        _count_hit(decision.hit)
     return decision
 
 
