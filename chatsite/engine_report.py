@@ -46,7 +46,7 @@ def _model(info: EngineInfo) -> Section:
         Row(_("Device"), info.device),
         Row(_("Precision"), info.dtype),
         Row(_("Window"), _tokens(info.max_context), _("Prompt and answer together.")),
-        Row(_("Longest answer"), _tokens(info.max_output_tokens)),
+        Row(_("Longest answer"), _tokens(min(info.max_output_tokens, info.max_context))),
         Row(_("KV per token"), _bytes(info.kv_bytes_per_token)),
         Row(_("Order of waiting requests"), info.policy),
         Row(_("Sentence encoder"), info.embedder or _("none")),
@@ -156,7 +156,7 @@ def _shared_prefixes(stats: EngineStats) -> Section:
     rows = [
         Row(
             prefix.name,
-            _tokens(prefix.num_tokens),
+            f"{_tokens(prefix.num_tokens)} · {_percent(prefix.overlap)}",
             _("Shared now.") if prefix.is_shared else _("Not shared: too few prompts begin with it."),
             prefix.overlap,
         )

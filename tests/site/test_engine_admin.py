@@ -65,7 +65,11 @@ def shown(client, db, monkeypatch):
 def test_staff_see_what_the_engine_says(shown):
     stats = replace(NOTHING, prompt_tokens=2000, reused_head_tokens=1500, prefilled_tokens=500)
     page = shown(INFO, replace(stats, shared_prefixes=(SharedPrefixStats("house rules", 300, 0.25, True),)))
-    for text in ("a-model", "8,192 tokens", "22.5 KB", "1,500 · 75.0 %", "house rules", "The engine serves."):
+    shown_texts = (
+        "a-model", "8,192 tokens", "22.5 KB", "1,500 · 75.0 %", "house rules", "300 tokens · 25.0 %",
+        "The engine serves.",
+    )  # fmt: skip
+    for text in shown_texts:
         assert text in page, text
 
 
@@ -117,6 +121,12 @@ def test_every_finding_of_the_template_is_told_and_the_bad_ones_with_advice(name
         if one != two
     )
     assert row[1].note, "no advice"
+
+
+def test_no_answer_is_said_to_be_longer_than_the_window():
+    assert {row.label: row.value for row in _rows(replace(INFO, max_context=512))}[
+        "Longest answer"
+    ] == "512 tokens"
 
 
 def test_an_unused_engine_divides_by_nothing():
