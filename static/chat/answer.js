@@ -88,7 +88,7 @@ export class AnswerView {
   trouble() {
     const { state, text, generation, id } = this.message;
     const kept = t(text ? "kept.part" : "kept.question");
-    const words = errorText(generation?.error_code, { seconds: 5 }, `error.${state}`);
+    const words = errorText(generation?.error_code || generation?.finish_reason, { seconds: 5 }, `error.${state}`);
     const button = el("button", { type: "button", onclick: () => this.actions.regenerate(id) }, icon("again"), t("try_again"));
     return el("div", { className: "note", role: "alert" }, el("span", {}, `${words} ${kept}`), button);
   }

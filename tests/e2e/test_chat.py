@@ -278,3 +278,15 @@ def test_a_text_that_cannot_be_kept_stays_in_the_field(tab: Tab) -> None:
         tab.page.press("#message", "Enter")
     assert tab.page.input_value("#message") == "Do not lose me"
     tab.forget_faults()
+
+
+def test_whoever_comes_back_too_late_reads_why_the_answer_ended(tab: Tab, site: LiveSite) -> None:
+    tab.ask("Is anybody there?")
+    tab.wait_for_end()
+    conversation = tab.page.url.rsplit("/", 1)[1]
+    ended = "state = 'interrupted' WHERE conversation_id = %s AND role = 'assistant'"
+    (answer,) = site.sql(f"UPDATE chat_message SET {ended} RETURNING id", conversation)[0]
+    how = "state = 'interrupted', finish_reason = 'orphaned'"
+    site.sql(f"UPDATE chat_generation SET {how} WHERE message_id = %s", answer)
+    tab.page.reload()
+    expect(tab.answer.get_by_role("alert")).to_contain_text("no page was open to read it")

@@ -86,6 +86,7 @@ export default {
   "error.general": "That did not work.",
   "error.failed": "The answer could not be finished.",
   "error.interrupted": "The answer was interrupted.",
+  "error.orphaned": "The answer was ended because no page was open to read it.",
   "error.missing": "This chat does not exist, or it is not yours.",
   "error.unreachable": "This chat could not be loaded.",
   "error.offline": "There is no connection to the server at the moment.",

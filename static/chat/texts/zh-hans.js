@@ -81,6 +81,7 @@ export default {
   "error.general": "操作未成功。",
   "error.failed": "回答未能完成。",
   "error.interrupted": "回答被中断。",
+  "error.orphaned": "没有页面打开阅读，回答已结束。",
   "error.missing": "此对话不存在，或不属于你。",
   "error.unreachable": "无法加载此对话。",
   "error.offline": "目前无法连接服务器。",
