@@ -1,4 +1,4 @@
-"""What the semantic cache keeps: rules, entries, and how entries are used.
+"""What the semantic cache keeps: rules, entries, how entries are used, and which answers are being made.
 
 Knows no users and no conversations: tenants, owners and scopes are opaque strings. The only door is `semcache.service`.
 """
@@ -15,7 +15,6 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import VectorField
 
-EMBEDDING_DIM = 384
 TEN_YEARS_S = 315_360_000
 
 
@@ -119,8 +118,8 @@ class CacheEntry(models.Model):
     prompt_sha256 = models.CharField(max_length=64)
     question = models.TextField()
     answer = models.TextField()
-    # Null for entries that only an exact match may serve.
-    embedding = VectorField(dimensions=EMBEDDING_DIM, null=True, blank=True)
+    # Null for entries that only an exact match may serve. Of any size: the embedder decides.
+    embedding = VectorField(null=True, blank=True)
     rule = models.ForeignKey(CacheRule, on_delete=models.CASCADE, related_name="entries")
     sharing = models.CharField(max_length=16, choices=CacheRule.Sharing.choices)
     tenant = models.CharField(max_length=64)
@@ -169,3 +168,28 @@ class CacheEntryUse(models.Model):
 
     def __str__(self) -> str:
         return f"{self.hits} hits"
+
+
+class CacheFlight(models.Model):
+    """An answer that is being made for everybody who asks the same now. Unlogged: it means nothing after a crash.
+
+    `aboard` are the generations that wait for it, the leader's own among them until it is stopped.
+    """
+
+    scope = models.CharField(max_length=64)
+    prompt_sha256 = models.CharField(max_length=64)
+    leader = models.UUIDField(unique=True)
+    aboard = ArrayField(models.UUIDField())
+    is_up = models.BooleanField(default=False)
+    is_landed = models.BooleanField(default=False)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["scope", "prompt_sha256"], name="one_flight_per_scope_and_prompt"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{len(self.aboard)} wait for {self.leader}"

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import aclosing
 from functools import partial
 from uuid import UUID
 
 from django.db import Error as DatabaseError
 
-from chatsite.chat import generations, outcome
+from chatsite.chat import flight, generations, outcome
 from chatsite.chat.ending import cancel_in_engine, completed, kept, said, settled
 from chatsite.chat.live import LiveAnswer
 from chatsite.chat.models import Generation, State
 from chatsite.chat.outcome import Outcome
 from chatsite.chat.record import Record
-from chatsite.chat.relay import relay
 from chatsite.chat.running import Running
 from chatsite.db import run_in_db
-from chatsite.engine import engine
 from chatsite.metrics import observe_reply
 from inference.errors import EngineError
 
@@ -101,8 +98,7 @@ async def _go_on(row: Generation, record: Record) -> Outcome:
             State.INTERRUPTED, "interrupted", "abandoned", "The connection to the reader was lost."
         )
     try:
-        async with aclosing(engine().attach(str(row.pk), after=record.live.seq)) as events:
-            return await relay(events, record)
+        return await flight.resumed(row.pk, record)
     except EngineError as error:
         return outcome.of_loss(error)
 

@@ -14,7 +14,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import Error as DatabaseError
 
-from chatsite.chat import generations, outcome
+from chatsite.chat import flight, generations, outcome
 from chatsite.chat.events import Durations, Ended
 from chatsite.chat.live import HandedOver, LiveAnswer
 from chatsite.chat.models import FINAL_STATES, State
@@ -115,11 +115,14 @@ async def _end_when_orphaned(live: LiveAnswer) -> None:
 
 
 async def cancel_in_engine(generation: UUID, *, only_if_orphaned: bool = False) -> bool:
-    """True when the engine was at it and ends it."""
+    """True when the engine was at it and ends it; an answer that others wait for goes on for them."""
+    target = await flight.to_cancel(generation, only_if_orphaned=only_if_orphaned)
+    if target is None:
+        return False
     try:
-        return await engine().cancel(str(generation), only_if_orphaned=only_if_orphaned)
+        return await engine().cancel(str(target), only_if_orphaned=only_if_orphaned)
     except EngineError as error:
-        logger.warning("the engine could not be told to cancel %s: %s", generation, error.message)
+        logger.warning("the engine could not be told to cancel %s: %s", target, error.message)
         return False
 
 

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from django.db import Error as DatabaseError
 
-from chatsite.chat import outcome
+from chatsite.chat import flight, outcome
 from chatsite.chat.events import Counts, Durations, Ended, Reading, Waiting
 from chatsite.chat.live import HandedOver, LiveAnswer
 from chatsite.chat.models import FINAL_STATES, Generation, Origin, State
@@ -141,7 +141,8 @@ def _end(live: LiveAnswer, row: Generation) -> None:
 
 
 async def _read_log(live: LiveAnswer) -> None:
-    async with aclosing(engine().attach(str(live.generation), after=live.seq)) as events:
+    maker = await flight.leader_of(live.generation)
+    async with aclosing(engine().attach(str(maker), after=live.seq)) as events:
         async for event in events:
             match event:
                 case Delta(seq, text, token_ids):

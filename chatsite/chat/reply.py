@@ -10,13 +10,14 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import timedelta
 
 from django.conf import settings
 from django.db.models.functions import Now
 
 from chatsite.accounts import quota
-from chatsite.chat import generations, outcome, semantic
+from chatsite.chat import flight, generations, outcome, semantic
 from chatsite.chat.ending import cancel_in_engine, completed, kept, said, settled
 from chatsite.chat.events import Accepted, ReplyEvent
 from chatsite.chat.live import LiveAnswer
@@ -33,6 +34,8 @@ from chatsite.errors import ReplyRefused
 from chatsite.metrics import observe_refusal, observe_reply
 from inference.errors import EngineError, ModelLoading
 from inference.types import GenerateRequest, Owner, Submitted
+from semcache.service import Hit
+from semcache.service import Outcome as Found
 
 # A core is back in seconds, a large model in a minute; longer is an outage that people should be told of.
 LOADING_PATIENCE_S = 60.0
@@ -72,24 +75,57 @@ async def _produce(turn: Turn, record: Record) -> tuple[Looked | None, Outcome]:
     """Makes the text, from the cache or by the engine."""
     looked = await semantic.look_up(turn)
     if looked is not None and looked.hit is not None:
-        _accept_api(turn, record.live, looked)
-        return looked, await replay(looked.decision, looked.hit, record)
+        return looked, await _replay(turn, record, looked, looked.hit)
     if turn.cache.only_if_cached:
         return looked, outcome.not_cached()
-    return looked, await _generate(turn, record, looked)
+    return await _generate(turn, record, looked)
 
 
-async def _generate(turn: Turn, record: Record, looked: Looked | None) -> Outcome:
+async def _replay(turn: Turn, record: Record, looked: Looked, hit: Hit) -> Outcome:
+    _accept_api(turn, record.live, looked)
+    return await replay(looked.decision, hit, record)
+
+
+async def _generate(turn: Turn, record: Record, looked: Looked | None) -> tuple[Looked | None, Outcome]:
+    """By the engine for this question, or for somebody who asks the same at this moment."""
     info = await engine_info()
     if info is not None:
         record.tokenizer = info.tokenizer
     columns = {"engine": info.engine, "model": info.model} if info else {}
     if not await run_in_db(generations.move, turn.generation, State.RUNNING, **columns):
-        return outcome.STOPPED  # before it began
+        return looked, outcome.STOPPED  # before it began
+    if looked is None:
+        return None, await _lead(turn, record, None)
+    return await _lead_or_follow(turn, record, looked)
+
+
+async def _lead_or_follow(turn: Turn, record: Record, looked: Looked) -> tuple[Looked, Outcome]:
+    """Until somebody's generation gives the answer; a leader that goes away is replaced by one of its followers."""
+    num_failed = 0
+    while True:
+        looked = await semantic.board(turn, looked)
+        if looked.hit is not None:
+            return looked, await _replay(turn, record, looked, looked.hit)
+        if looked.leader is None or looked.leader == turn.generation:
+            ended_as = await _lead(turn, record, looked)
+            # What was accepted as a follower can't be refused any more.
+            return looked, replace(ended_as, refusal=None) if num_failed else ended_as
+        followed = await flight.followed(looked.leader, record, lambda: _accept_follower(turn, record.live))
+        if followed is None:
+            continue
+        num_failed += 1
+        if num_failed == flight.MAX_FAILED or not flight.failed_unseen(followed, record):
+            return looked, followed
+        await semantic.disband(looked)
+
+
+async def _lead(turn: Turn, record: Record, looked: Looked | None) -> Outcome:
     try:
         submitted = await _submit(turn)
     except EngineError as error:
+        await semantic.disband(looked)
         return outcome.of_refusal(error)
+    await semantic.depart(looked, trimmed_messages=submitted.trimmed_messages)
     _accept_api(turn, record.live, looked, submitted.trimmed_messages)
     try:
         async with aclosing(engine().attach(str(turn.generation))) as events:
@@ -120,8 +156,9 @@ async def _conclude(turn: Turn, record: Record, looked: Looked | None, ended_as:
         record.live.fail(ended_as.refusal)
         return
     standing, durations = settlement
-    if standing is State.COMPLETE and ended_as.is_whole and looked and not looked.hit:
-        await semantic.remember(turn, looked, record)
+    if looked is not None and looked.hit is None:
+        is_whole = standing is State.COMPLETE and ended_as.is_whole
+        await semantic.land(turn, looked, record, is_whole=is_whole)
     ended = await said(record, ended_as, standing, durations)
     observe_reply(ended, door="v1" if turn.stored is None else "socket")
 
@@ -173,6 +210,12 @@ def _accept_api(turn: Turn, live: LiveAnswer, looked: Looked | None, trimmed_mes
                 trimmed_messages=trimmed_messages,
             )
         )
+
+
+def _accept_follower(turn: Turn, live: LiveAnswer) -> None:
+    """Who follows an answer that is being made is told what an exact hit tells."""
+    if turn.stored is None:
+        live.say(Accepted(turn.generation, cache_outcome=Found.HIT_EXACT.value, cache_age_s=0))
 
 
 def _request(turn: Turn) -> GenerateRequest:

@@ -1,6 +1,7 @@
 """The flow's view of the semantic cache: what is asked of it, within which time, and what is given to it.
 
-The cache is optional: whatever goes wrong there is a miss. Knows `semcache.service` as its only door.
+The cache is optional: whatever goes wrong there is a miss. Knows `semcache.service` and, for answers under way,
+`semcache.flights` as its only doors.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import hashlib
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import takewhile
+from uuid import UUID
 
 from django.conf import settings
 
@@ -21,8 +23,8 @@ from chatsite.engine import engine, engine_info
 from chatsite.metrics import observe_lookup
 from inference.errors import EngineError, NotSupported
 from inference.types import EngineInfo, Sampling, Segment
-from semcache import service
-from semcache.service import Answer, Decision, Hit, NoVerifier, Question
+from semcache import flights, service
+from semcache.service import Answer, Decision, Hit, NoVerifier, Question, Reason
 
 logger = logging.getLogger(__name__)
 
@@ -31,10 +33,14 @@ REMEMBER_TIMEOUT_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """A finished look-up: the hit, or what `remember` needs later."""
+    """A finished look-up: the hit, or what `remember` needs later.
+
+    `leader` makes the answer when others may wait for the same; None when it is made for this question alone.
+    """
 
     question: Question
     decision: Decision
+    leader: UUID | None = None
 
     @property
     def hit(self) -> Hit | None:
@@ -59,7 +65,45 @@ async def look_up(turn: Turn) -> Looked | None:
     return Looked(question, decision)
 
 
-async def remember(turn: Turn, looked: Looked, record: Record) -> None:
+async def board(turn: Turn, looked: Looked) -> Looked:
+    """Joins those who ask the same at this moment: who leads is known then, or the answer that one of them stored."""
+    boarding = await flights.board(looked.decision, looked.question, turn.generation)
+    if boarding is None:
+        return replace(looked, leader=None)
+    if boarding.hit is None:
+        return replace(looked, leader=boarding.leader)
+    hit = replace(looked.decision, outcome=service.Outcome.HIT_EXACT, reason=Reason.EXACT, hit=boarding.hit)
+    return Looked(looked.question, hit)
+
+
+async def land(turn: Turn, looked: Looked, record: Record, *, is_whole: bool) -> None:
+    """What is done with an answer that ended: a whole one is stored, once, however many waited for it."""
+    leader = looked.leader
+    if is_whole:
+        if leader is None or await flights.land(leader):
+            await _remember(turn, looked, record)
+            await disband(looked)  # only now: whoever asks in between must find one of the two
+    elif leader == turn.generation:
+        await disband(looked)
+    elif leader is not None:
+        await flights.leave(turn.generation)
+
+
+async def depart(looked: Looked | None, *, trimmed_messages: int) -> None:
+    """The engine has the leader's question: others may follow, unless a part of the history was left out."""
+    if trimmed_messages:
+        await disband(looked)
+    elif looked is not None and looked.leader is not None:
+        await flights.depart(looked.leader, settings.CONFIG.deadline_s)
+
+
+async def disband(looked: Looked | None) -> None:
+    """Nobody makes this answer any more; whoever waits for it begins anew."""
+    if looked is not None and looked.leader is not None:
+        await flights.disband(looked.leader)
+
+
+async def _remember(turn: Turn, looked: Looked, record: Record) -> None:
     """Gives a complete answer to the cache, which may decline it."""
     answer = Answer(
         text=record.live.text,
