@@ -139,7 +139,7 @@ async def _submit(turn: Turn) -> Submitted:
     give_up_at = time.monotonic() + LOADING_PATIENCE_S
     while True:
         try:
-            return await engine().submit(_request(turn))
+            return await engine().submit(engine_request(turn))
         except ModelLoading:
             if turn.stored is None or time.monotonic() >= give_up_at:
                 raise
@@ -218,13 +218,15 @@ def _accept_follower(turn: Turn, live: LiveAnswer) -> None:
         live.say(Accepted(turn.generation, cache_outcome=Found.HIT_EXACT.value, cache_age_s=0))
 
 
-def _request(turn: Turn) -> GenerateRequest:
+def engine_request(turn: Turn) -> GenerateRequest:
+    """The question as the engine is asked."""
     return GenerateRequest(
         generation_id=str(turn.generation),
         segments=turn.segments,
         owner=Owner(turn.caller.tenant, turn.caller.owner, turn.conversation),
         sampling=turn.sampling,
         priority=turn.priority,
+        is_offline=turn.is_offline,
         deadline_s=settings.CONFIG.deadline_s,
         may_trim=turn.may_trim,
     )

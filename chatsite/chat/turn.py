@@ -58,5 +58,6 @@ class Turn:
     cache: CacheControl = field(default_factory=CacheControl)
     stored: StoredTurn | None = None
     priority: int = 0
+    is_offline: bool = False  # bulk work: fills what interactive questions leave free
     # A history that is longer than the model's window loses its oldest turns instead of being refused.
     may_trim: bool = True

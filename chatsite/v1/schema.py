@@ -18,6 +18,9 @@ MAX_STOPS = 4
 MAX_STOP_CHARS = 64
 MAX_INT32 = 2**31 - 1
 MAX_LISTED_FIELDS = 20
+OFFLINE_TIER = "flex"
+# All but one are one to us: a tier that costs more elsewhere is no faster here.
+SERVICE_TIERS = ("auto", "default", "priority", "scale", OFFLINE_TIER)
 # Their values would change the answer, so ignoring them would be a lie. Empty values ask for nothing.
 NOT_SUPPORTED = ("tools", "functions", "logit_bias", "logprobs", "top_logprobs", "audio", "chat_template")
 
@@ -70,6 +73,7 @@ class ChatRequest(msgspec.Struct):
     user: str | None = None
     prompt_cache_key: str | None = None
     truncation: str | None = None
+    service_tier: str | None = None
     cache: CacheWishes | None = None
     tools: Any = None
     functions: Any = None
@@ -105,6 +109,8 @@ def parse_chat(body: Any) -> ChatRequest:
         )
     if request.truncation not in (None, "auto", "disabled"):
         raise invalid("truncation", "'truncation' must be 'auto' or 'disabled'.", "invalid_value")
+    if request.service_tier not in (None, *SERVICE_TIERS):
+        raise invalid("service_tier", f"'service_tier' must be one of: {', '.join(SERVICE_TIERS)}.")
     if request.n not in (None, 1):
         raise invalid("n", "Only n = 1 is supported.", "unsupported_parameter")
     return request

@@ -12,7 +12,7 @@ from django.conf import settings
 
 from chatsite.chat.turn import CacheControl, Caller, Turn
 from chatsite.v1.prompts import segments_of
-from chatsite.v1.schema import ChatRequest, sampling_of
+from chatsite.v1.schema import OFFLINE_TIER, ChatRequest, sampling_of
 from inference.types import EngineInfo
 
 
@@ -25,6 +25,7 @@ def turn_of(request: ChatRequest, cache_header: str, caller: Caller, info: Engin
         sampling=sampling_of(request, info.max_output_tokens),
         conversation=_conversation(request),
         cache=cache_control(cache_header, request),
+        is_offline=request.service_tier == OFFLINE_TIER,
         may_trim=request.truncation != "disabled",
     )
 
