@@ -7,15 +7,13 @@ first is decided by `classes`, then `fairness`, then `policy`; how much is read 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from inference.config import EngineConfig
 from inference.core.classes import Classes, LatencyClass
 from inference.core.fairness import FairShares
-from inference.core.gathering import Gathering
 from inference.core.kv_cache import KvCache
+from inference.core.limits import Limits
 from inference.core.pacing import MIN_PREFILL_TOKENS, Pacer, StepCost
 from inference.core.policy import policy_of
 from inference.core.queue_order import in_order
@@ -25,35 +23,6 @@ from inference.core.twins import is_being_computed
 
 # An offline sequence is promoted after the waiting time of so many priority levels.
 OFFLINE_PATIENCE_LEVELS = 6
-
-NO_GATHERING = Gathering()
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What bounds a step, and who is preferred. The meanings are those of the settings of like names."""
-
-    max_batch: int
-    step_tokens: int
-    interactive_batch: int = 0
-    target_tpot_s: float = math.inf
-    policy: str = "fcfs"
-    ageing_s: float = 10.0
-    fair_shares: bool = True
-    gathering: Gathering = NO_GATHERING
-
-    @classmethod
-    def of(cls, config: EngineConfig) -> Limits:
-        return cls(
-            max_batch=config.max_batch,
-            step_tokens=config.step_tokens,
-            interactive_batch=config.interactive_batch,
-            target_tpot_s=config.target_tpot_ms / 1000,
-            policy=config.policy,
-            ageing_s=config.ageing_s,
-            fair_shares=config.fair_shares,
-            gathering=Gathering(config.max_wait_ms / 1000, config.max_delay_ms / 1000),
-        )
 
 
 @dataclass(frozen=True, slots=True)

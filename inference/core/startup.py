@@ -22,12 +22,13 @@ from inference.core.disk_tier import disk_folder, open_disk_tier
 from inference.core.forward import Forward
 from inference.core.kv_cache import BlockActions, KvCache
 from inference.core.lane import Lane, LaneLimits
+from inference.core.limits import Limits
 from inference.core.loop import CoreLoop, CoreParts
 from inference.core.messages import Admit, Command, CoreReady, EmbedTexts, SamplingSpec, VerifyPairs
 from inference.core.prefix import PrefixCache
 from inference.core.retention import Lifetimes
 from inference.core.runner import Runner
-from inference.core.scheduler import Limits, Scheduler
+from inference.core.scheduler import Scheduler
 from inference.core.second_tier import BlockBytes, SecondTier
 from inference.models import attention
 from inference.models.embedder import Embedder, load_embedder

@@ -11,7 +11,7 @@ import sys
 from dataclasses import asdict, replace
 
 from inference.config import EngineConfig
-from inference.core.scheduler import Limits
+from inference.core.limits import Limits
 from inference.simulation.costs import SLOW_CORES, TWO_CORES
 from inference.simulation.engine import SimulatedEngine
 from inference.simulation.load import Crowd, Load

@@ -12,8 +12,9 @@ from itertools import pairwise
 import numpy as np
 
 from inference.core.fairness import GENERATED_WEIGHT, PROMPT_WEIGHT
+from inference.core.limits import Limits
 from inference.core.pacing import PREFILL_SHARE
-from inference.core.scheduler import OFFLINE_PATIENCE_LEVELS, Limits
+from inference.core.scheduler import OFFLINE_PATIENCE_LEVELS
 from inference.simulation.engine import Answer, Run
 from inference.simulation.load import FLOODER
 from inference.simulation.service import bound

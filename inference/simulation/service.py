@@ -9,7 +9,8 @@ import itertools
 from collections.abc import Iterable
 
 from inference.core.fairness import GENERATED_WEIGHT, PROMPT_WEIGHT, User, user_of
-from inference.core.scheduler import Chunk, Limits
+from inference.core.limits import Limits
+from inference.core.scheduler import Chunk
 from inference.core.sequence import Sequence, State
 
 

@@ -13,10 +13,11 @@ from inference.core.books import Bounds
 from inference.core.forward import Forward
 from inference.core.kv_cache import BlockActions, KvCache
 from inference.core.lane import Encode, Lane, LaneLimits
+from inference.core.limits import Limits
 from inference.core.loop import CoreLoop, CoreParts
 from inference.core.prefix import PrefixCache
 from inference.core.retention import Lifetimes
-from inference.core.scheduler import Chunk, Limits, Scheduler
+from inference.core.scheduler import Chunk, Scheduler
 from tests.inference.core.driver import Driver
 
 VOCABULARY = 50

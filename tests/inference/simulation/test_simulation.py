@@ -12,8 +12,9 @@ from itertools import pairwise
 import pytest
 
 from inference.config import EngineConfig
+from inference.core.limits import Limits
 from inference.core.messages import Admit
-from inference.core.scheduler import Chunk, Limits, Scheduler
+from inference.core.scheduler import Chunk, Scheduler
 from inference.simulation.__main__ import main, simulate
 from inference.simulation.costs import SLOW_CORES, TWO_CORES
 from inference.simulation.engine import PromiseBroken, SimulatedEngine
