@@ -11,7 +11,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import Count, F, Max, QuerySet, Sum
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.decorators import method_decorator
@@ -25,7 +25,7 @@ from semcache.admin_audit import changed, note_many
 from semcache.admin_dryrun import dry_run
 from semcache.admin_entries import forbidden
 from semcache.admin_evict import evict_all
-from semcache.explain import explained
+from semcache.admin_try import as_json, compared, told
 from semcache.forms import CacheRuleForm, TryQuestionForm
 from semcache.models import CacheEntry, CacheRule
 from semcache.presets import add_missing
@@ -140,6 +140,7 @@ class CacheRuleAdmin(admin.ModelAdmin):
         own = [
             path("presets/", self.admin_site.admin_view(self.presets_view), name="semcache_add_presets"),
             path("dry-run/", self.admin_site.admin_view(self.dry_run_view), name="semcache_dry_run"),
+            path("try.json", self.admin_site.admin_view(self.try_json_view), name="semcache_try_json"),
             path("try/", self.admin_site.admin_view(self.try_view), name="semcache_try_question"),
         ]
         return own + super().get_urls()
@@ -175,11 +176,20 @@ class CacheRuleAdmin(admin.ModelAdmin):
         if not self.has_view_permission(request):
             return forbidden()
         form = TryQuestionForm(request.GET or None)
-        explanation = explained(**form.cleaned_data) if form.is_valid() else None
+        explanation, found = told(form.cleaned_data) if form.is_valid() else (None, None)
         context = self.admin_site.each_context(request) | {
-            "title": _("Try a question"), "opts": self.opts, "form": form, "explanation": explanation,
+            "title": _("Test a question"), "opts": self.opts, "form": form, "explanation": explanation,
+            "found": found, "compared": compared(explanation) if explanation else (), "back": request.get_full_path(),
         }  # fmt: skip
         return TemplateResponse(request, "admin/semcache/cacherule/try_question.html", context)
+
+    def try_json_view(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_view_permission(request):
+            return forbidden()
+        form = TryQuestionForm(request.GET)
+        if not form.is_valid():
+            return JsonResponse({"errors": form.errors}, status=400)
+        return as_json(request, *told(form.cleaned_data))
 
 
 def shown_duration(seconds: int) -> str:

@@ -67,6 +67,10 @@ class TryQuestionForm(forms.Form):
     )
     tenant = forms.CharField(label=_("Business line"), max_length=64, required=False)
     model = forms.CharField(label=_("Model"), max_length=200, required=False)
+    owner = forms.CharField(
+        label=_("Asked by"), max_length=64, required=False,
+        help_text=_("A creator as the entries name them, such as user:7; empty is somebody new."),
+    )  # fmt: skip
     stored = forms.CharField(
         label=_("Compare with the question"), max_length=20_000, required=False,
         help_text=_("What the guard says about serving that question's answer."),

@@ -20,6 +20,7 @@ from semcache.usage import HitCounter
 @pytest.fixture(autouse=True)
 def fresh_process(monkeypatch: pytest.MonkeyPatch, settings) -> None:
     settings.SEMCACHE_BUDGET_MS = 30_000  # a busy test machine must not turn hits into timeouts
+    settings.SEMCACHE_ASKED_BY = ""  # no engine runs beside these tests
     monkeypatch.setattr(service, "rules", RuleBook())
     monkeypatch.setattr(service, "hits", HitCounter())
     monkeypatch.setattr(service, "store_breaker", Breaker())

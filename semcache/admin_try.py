@@ -1,0 +1,132 @@
+"""The page "Test a question" and the same as JSON: the whole way of one question through the cache, step by step.
+
+Formats what `explain` finds out; decides nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.http import HttpRequest, JsonResponse
+
+from semcache.admin_words import CHECKS, OUTCOMES, REASONS, STEPS, worded
+from semcache.decision import Candidate, Decision
+from semcache.explain import Explanation, decision_on, explained
+from semcache.models import CacheEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A stored answer that was looked at. `entry` is None when it has gone meanwhile; `objections` are the guard's."""
+
+    entry_id: int
+    question: str
+    similarity: float
+    score: float | None
+    is_served: bool
+    objections: tuple[str, ...]
+    was_guarded: bool
+    entry: CacheEntry | None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A decision in words; `steps` are (what, milliseconds)."""
+
+    decision: Decision
+    outcome: str
+    reason: str
+    shown: tuple[Shown, ...]
+    steps: tuple[tuple[str, float], ...]
+
+
+def told(values: dict[str, str]) -> tuple[Explanation, Told | None]:
+    """What `TryQuestionForm` asks for; no decision while there is no engine to ask."""
+    explanation = explained(values["text"], values["tenant"], values["model"], values["stored"])
+    decision = decision_on(values["text"], values["tenant"], values["owner"])
+    return explanation, None if decision is None else _in_words(decision)
+
+
+def compared(explanation: Explanation) -> list[tuple[str, bool, str]]:
+    """(check, whether it passed, why not) for the question that this one was compared with."""
+    return [(worded(CHECKS, one.check), one.passed, one.why) for one in explanation.verdicts]
+
+
+def as_json(request: HttpRequest, explanation: Explanation, found: Told | None) -> JsonResponse:
+    """Stable codes beside the words; times in milliseconds. Questions of others only for those who may see entries."""
+    may_read = request.user.has_perm("semcache.view_cacheentry")
+    return JsonResponse(
+        {
+            "text": explanation.text,
+            "language": explanation.language,
+            "lasting": explanation.lasting,
+            "stands_alone": explanation.stands_alone,
+            "is_personal": explanation.is_personal,
+            "rules": [
+                {
+                    "id": tried.rule.id, "name": tried.rule.name, "priority": tried.rule.priority,
+                    "mode": tried.rule.mode, "is_match": tried.is_match, "is_winner": tried.is_winner,
+                    "problem": tried.problem,
+                }
+                for tried in explanation.rules
+            ],
+            "compared": [asdict(verdict) for verdict in explanation.verdicts],
+            "decision": None if found is None else _decision_json(found, may_read),
+        }
+    )  # fmt: skip
+
+
+def _decision_json(found: Told, may_read: bool) -> dict[str, Any]:
+    decision = found.decision
+    return {
+        "outcome": decision.outcome, "reason": decision.reason, "why": found.reason,
+        "rule": None if decision.rule is None else decision.rule.name,
+        "candidates": [
+            {
+                "entry": shown.entry_id, "question": shown.question if may_read else None,
+                "similarity": round(shown.similarity, 4), "verifier_score": shown.score,
+                "objections": list(shown.objections) if may_read else len(shown.objections),
+                "is_served": shown.is_served,
+            }
+            for shown in found.shown
+        ],
+        "steps_ms": {name: round(ms, 3) for name, ms in decision.steps},
+    }  # fmt: skip
+
+
+def _in_words(decision: Decision) -> Told:
+    looked_at = decision.candidates or _exact(decision)
+    entries = CacheEntry.objects.defer("embedding", "token_ids").in_bulk([one.entry_id for one in looked_at])
+    return Told(
+        decision,
+        worded(OUTCOMES, decision.outcome),
+        worded(REASONS, decision.reason),
+        tuple(_shown(one, entries.get(one.entry_id)) for one in looked_at),
+        tuple((worded(STEPS, name), ms) for name, ms in decision.steps),
+    )
+
+
+def _exact(decision: Decision) -> tuple[Candidate, ...]:
+    """An exact match, also one that a shadow rule kept back."""
+    hit = decision.hit or decision.would_hit
+    if hit is None:
+        return ()
+    return (Candidate(hit.entry_id, hit.question, hit.similarity, is_served=decision.hit is not None),)
+
+
+def _shown(candidate: Candidate, entry: CacheEntry | None) -> Shown:
+    return Shown(
+        entry_id=candidate.entry_id,
+        question=candidate.question,
+        similarity=candidate.similarity,
+        score=candidate.score,
+        is_served=candidate.is_served,
+        objections=tuple(
+            f"{worded(CHECKS, verdict.check)}: {verdict.why}"
+            for verdict in candidate.verdicts
+            if not verdict.passed
+        ),
+        was_guarded=bool(candidate.verdicts),
+        entry=entry,
+    )
