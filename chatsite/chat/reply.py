@@ -94,8 +94,8 @@ async def _generate(turn: Turn, record: Record, looked: Looked | None) -> tuple[
     columns = {"engine": info.engine, "model": info.model} if info else {}
     if not await run_in_db(generations.move, turn.generation, State.RUNNING, **columns):
         return looked, outcome.STOPPED  # before it began
-    if looked is None:
-        return None, await _lead(turn, record, None)
+    if looked is None or turn.is_offline:  # whoever followed bulk work would wait as long as it does
+        return looked, await _lead(turn, record, None)
     return await _lead_or_follow(turn, record, looked)
 
 

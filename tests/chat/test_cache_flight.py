@@ -227,3 +227,14 @@ async def test_a_follower_whose_process_gave_up_is_finished_by_another(tabs: tup
     finished = await one.until("done", generation=leader)
     assert other.text_of(done) == one.text_of(finished)
     await adopter.drain(1)
+
+
+async def test_nobody_follows_bulk_work_which_may_have_to_wait(user: User) -> None:
+    text = script_text(tokens=30, delay_ms=20)
+    before, bulk = await generated(), Heard()
+    reading = asyncio.create_task(read(turn_of(user, text, is_offline=True), bulk))
+    await bulk.started.wait()
+    person = await read(turn_of(user, text), Heard())
+    await reading
+    assert person.text == bulk.text
+    assert await generated() - before == 2 * 30
