@@ -30,27 +30,39 @@ class FairShares:
     def __init__(self) -> None:
         self._served: dict[User, float] = {}
         self._num_here: Counter[User] = Counter()
+        self._num_waiting: Counter[User] = Counter()  # what nobody asked for is not counted
         self._idle: OrderedDict[User, None] = OrderedDict()
         self._last_started: dict[bool, User] = {}
 
-    def arrive(self, sequence: Sequence, waiting: Iterable[Sequence]) -> None:
-        """A new request. A user for whom nobody waited has saved up no claim: lifted to the least of those who wait.
+    def arrive(self, sequence: Sequence) -> None:
+        """A new request, which waits. A user for whom nobody waited has saved up no claim: lifted to the least of those
+        who wait.
 
         While nobody waits at all, the level is that of the user who was the last to leave the queue.
         """
         user = user_of(sequence)
-        others = {user_of(other) for other in waiting if _compete(other, sequence)}
-        if user not in others:
+        if user not in self._num_waiting:
+            others = [self._served[other] for other in self._num_waiting if other[0] == sequence.is_offline]
             last = self._last_started.get(sequence.is_offline, user)
-            level = min((self._served[other] for other in others), default=self._served.get(last, 0.0))
+            level = min(others, default=self._served.get(last, 0.0))
             self._served[user] = max(self._served.get(user, 0.0), level)
         self._num_here[user] += 1
         self._idle.pop(user, None)
+        self.wait(sequence)
+
+    def wait(self, sequence: Sequence) -> None:
+        """A request waits, for the first time or because it was preempted."""
+        if not sequence.is_background:
+            self._num_waiting[user_of(sequence)] += 1
 
     def start(self, sequence: Sequence) -> None:
         self._last_started[sequence.is_offline] = user_of(sequence)
+        self._wait_no_more(sequence)
 
     def leave(self, sequence: Sequence) -> None:
+        """A request ends, wherever it is."""
+        if sequence.state is State.WAITING:
+            self._wait_no_more(sequence)
         user = user_of(sequence)
         self._num_here[user] -= 1
         if self._num_here[user]:
@@ -96,10 +108,13 @@ class FairShares:
                 heapq.heappush(heap, (level, following.arrival, following))
         return ordered
 
+    def _wait_no_more(self, sequence: Sequence) -> None:
+        user = user_of(sequence)
+        if not sequence.is_background:
+            self._num_waiting[user] -= 1
+            if not self._num_waiting[user]:
+                del self._num_waiting[user]
+
 
 def user_of(sequence: Sequence) -> User:
     return sequence.is_offline, sequence.admit.salt
-
-
-def _compete(one: Sequence, other: Sequence) -> bool:
-    return one.is_offline == other.is_offline and not one.is_background

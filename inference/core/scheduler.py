@@ -77,7 +77,7 @@ class Scheduler:
 
     def add(self, sequence: Sequence) -> None:
         """A new sequence joins the queue; its place there is found in the next step."""
-        self._shares.arrive(sequence, self.waiting)
+        self._shares.arrive(sequence)
         self._enqueue(sequence)
 
     def remove(self, sequence: Sequence) -> None:
@@ -257,6 +257,7 @@ class Scheduler:
         self._kv.preempt(sequence, now)
         self.running.remove(sequence)
         sequence.move(State.WAITING, now)
+        self._shares.wait(sequence)
         self._enqueue(sequence)
         self.num_preemptions += 1
 
