@@ -15,7 +15,6 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import VectorField
 
-EMBEDDING_DIM = 384
 TEN_YEARS_S = 315_360_000
 
 
@@ -119,8 +118,8 @@ class CacheEntry(models.Model):
     prompt_sha256 = models.CharField(max_length=64)
     question = models.TextField()
     answer = models.TextField()
-    # Null for entries that only an exact match may serve.
-    embedding = VectorField(dimensions=EMBEDDING_DIM, null=True, blank=True)
+    # Null for entries that only an exact match may serve. Of any size: the embedder decides.
+    embedding = VectorField(null=True, blank=True)
     rule = models.ForeignKey(CacheRule, on_delete=models.CASCADE, related_name="entries")
     sharing = models.CharField(max_length=16, choices=CacheRule.Sharing.choices)
     tenant = models.CharField(max_length=64)

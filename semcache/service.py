@@ -36,10 +36,10 @@ from semcache.decision import (
 from semcache.judge import Judgement, judge, second_opinion
 from semcache.limits import limits
 from semcache.look import Dependency, Look
-from semcache.models import EMBEDDING_DIM
 from semcache.normalize import canonical, clean
 from semcache.policy import Mode
 from semcache.rulebook import RuleBook
+from semcache.shared_index import MAX_DIM
 from semcache.threads import in_database, set_executor
 from semcache.usage import FLUSH_AFTER_S, HitCounter
 from semcache.wording import Lasting
@@ -201,15 +201,24 @@ async def _embedded(look: Look, embed: Embed) -> Reason | None:
 
 def _checked(vectors: Sequence[Sequence[float]]) -> tuple[float, ...]:
     (vector,) = vectors
-    if len(vector) != EMBEDDING_DIM or not all(map(math.isfinite, vector)):
-        raise ValueError(f"the embedder must give {EMBEDDING_DIM} finite numbers, not {len(vector)}")
+    if not 1 <= len(vector) <= MAX_DIM or not all(map(math.isfinite, vector)) or not any(vector):
+        raise ValueError(
+            f"the embedder must give up to {MAX_DIM} finite numbers, not {len(vector)}, and not all 0"
+        )
     return tuple(vector)
 
 
 async def _nearest(look: Look, verify: Verify | None) -> Decision:
     assert look.vector is not None
-    scope, embedder = look.shared_scope.digest(), look.question.embedder
-    neighbours = await in_database(store.find_nearest, scope, embedder, look.vector, look.rule.ttl_s)
+    scope, embedder = look.shared_scope, look.question.embedder
+    neighbours = await in_database(
+        store.find_nearest,
+        scope.digest(),
+        embedder,
+        look.vector,
+        look.rule.ttl_s,
+        is_shared=scope.sharing == "public",
+    )
     look.step("nearest")
     judgement = judge(look.rule, look.text, neighbours)
     look.candidates = judgement.candidates

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from semcache.decision import Hit
@@ -33,12 +33,24 @@ EXACT = (
     f"{_COLUMNS}, 1.0 AS similarity {_TABLES} WHERE e.scope = %(scope)s AND e.prompt_sha256 = %(prompt_sha256)s"
     f" AND {_LIVE}"
 )
+# Vectors of every size stand in one column; only those of the question's are compared.
+_IN_SCOPE = f"""
+ WHERE e.scope = %(scope)s AND e.embedder = %(embedder)s AND vector_dims(e.embedding) = %(dim)s AND {_LIVE}"""
 # No vector index: inside one scope an exact scan is faster and never loses a row to a filter.
 NEAREST = (
-    f"{_COLUMNS}, 1 - (e.embedding <=> %(vector)s::vector) AS similarity {_TABLES}"
-    f" WHERE e.scope = %(scope)s AND e.embedder = %(embedder)s AND e.embedding IS NOT NULL AND {_LIVE}"
+    f"{_COLUMNS}, 1 - (e.embedding <=> %(vector)s::vector) AS similarity {_TABLES} {_IN_SCOPE}"
     " ORDER BY e.embedding <=> %(vector)s::vector, e.id LIMIT %(limit)s"
 )
+# As `shared_index` has it, word for word: where the scope is big, the planner takes that index. Its relaxed order is
+# put right afterwards.
+_SIZED = "e.embedding::vector(%(dim)s) <=> %(vector)s::vector(%(dim)s)"
+_FOUND = (
+    f"{_COLUMNS}, 1 - ({_SIZED}) AS similarity {_TABLES} {_IN_SCOPE} AND e.sharing = 'public'"
+    f" ORDER BY {_SIZED} LIMIT %(limit)s"
+)
+NEAREST_SHARED = f"WITH found AS ({_FOUND}) TABLE found ORDER BY similarity DESC, id"
+# Without it the index looks at its 40 nearest rows, whosever they are, and finds nothing for a small scope.
+ITERATIVE = "SET LOCAL hnsw.iterative_scan = relaxed_order"
 # A row that is younger than ours was written by a race we lost; it stays. One from the future never wins.
 INSERT = """
 INSERT INTO semcache_cacheentry AS stored
@@ -99,10 +111,18 @@ def find_exact(places: Iterable[tuple[str, str]], ttl_s: int) -> Hit | None:
     return None
 
 
-def find_nearest(scope: str, embedder: str, vector: Sequence[float], ttl_s: int) -> list[Hit]:
+def find_nearest(
+    scope: str, embedder: str, vector: Sequence[float], ttl_s: int, *, is_shared: bool = False
+) -> list[Hit]:
     """The live entries of the scope that are most alike, best first."""
-    values = {"scope": scope, "embedder": embedder, "vector": vector_text(vector), "ttl_s": ttl_s}
-    return _fetch(NEAREST, values | {"limit": NUM_NEIGHBOURS})
+    values = {"scope": scope, "embedder": embedder, "vector": vector_text(vector), "ttl_s": ttl_s,
+              "dim": len(vector), "limit": NUM_NEIGHBOURS}  # fmt: skip
+    if not is_shared:
+        return _fetch(NEAREST, values)
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(ITERATIVE)
+        return _fetch(NEAREST_SHARED, values)
 
 
 def insert(entry: NewEntry) -> int | None:

@@ -1,8 +1,8 @@
-"""The cache's periodic work for celery, as doors to `eviction`: each task loops over small batches.
+"""The cache's periodic work for celery, as doors to `eviction` and `shared_index`.
 
 `BEAT_SCHEDULE` is the one place where it says when; a project adds it to its own. Tasks take no arguments and may be
-delivered twice, late, to several workers at once or be killed at any moment: every batch is a transaction of its own,
-and what is left is the next run's.
+delivered twice, late, to several workers at once or be killed at any moment: rows go in batches, each a transaction of
+its own, and what is left is the next run's.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from collections.abc import Callable
 from functools import partial
 
 from celery import shared_task
+from celery.schedules import crontab
 
-from semcache import eviction
+from semcache import eviction, shared_index
 from semcache.limits import limits
 
 # A run stops by itself before the next is due; one that hangs is killed, and the next goes on where it was.
 RUN_S = 50.0
 KILLED_AFTER_S = 240
+# 100,000 shared rows take 36 s (384 numbers each); below the hour after which a broker delivers a task once more.
+REBUILD_KILLED_AFTER_S = 3000
 
 BEAT_SCHEDULE = {
     # A run that could not start before the next one is due is dropped: its work is the next one's.
@@ -32,20 +35,24 @@ BEAT_SCHEDULE = {
         "schedule": 120.0,
         "options": {"expires": 110},
     },
+    "semcache-rebuild-shared-index": {
+        "task": "semcache.rebuild_shared_index",
+        "schedule": crontab(hour=3, minute=40),
+        "options": {"expires": 3600},
+    },
 }
 
-periodic = partial(
-    shared_task, time_limit=KILLED_AFTER_S, acks_late=True, reject_on_worker_lost=True, ignore_result=True
-)
+# Whatever the project's own settings are: a task that a dying worker held is delivered again.
+periodic = partial(shared_task, acks_late=True, reject_on_worker_lost=True, ignore_result=True)
 
 
-@periodic(name="semcache.expire_entries")
+@periodic(name="semcache.expire_entries", time_limit=KILLED_AFTER_S)
 def expire_entries() -> int:
     """Delete what is past its time; the number of rows."""
     return _repeated(eviction.delete_expired, _end_of_run())
 
 
-@periodic(name="semcache.enforce_capacity")
+@periodic(name="semcache.enforce_capacity", time_limit=KILLED_AFTER_S)
 def enforce_capacity() -> int:
     """Bring every owner, every rule and the whole table within capacity, least recently used first.
 
@@ -59,6 +66,12 @@ def enforce_capacity() -> int:
     for group, capacity in (*rules, (eviction.EVERYTHING, limit.max_entries)):
         deleted.append(_without_surplus(group, capacity, share, ends_at))
     return sum(deleted)
+
+
+@periodic(name="semcache.rebuild_shared_index", time_limit=REBUILD_KILLED_AFTER_S)
+def rebuild_shared_index() -> list[str]:
+    """Build the vector indexes that the shared rows deserve, free of what was deleted; their names."""
+    return shared_index.rebuild()
 
 
 def _without_surplus(group: eviction.Group, capacity: int, share: int, ends_at: float) -> int:

@@ -11,9 +11,11 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
-from semcache.models import EMBEDDING_DIM, CacheEntry, CacheRule
+from semcache.models import CacheEntry, CacheRule
 from semcache.service import Answer, Decision, Question, lookup, remember
 
+# That of multilingual-e5-small; any other would do.
+EMBEDDING_DIM = 384
 Embed = Callable[[list[str]], Awaitable[list[Sequence[float]]]]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import connection, transaction
@@ -20,11 +21,11 @@ from tests.semcache.test_eviction import fill, rows, use
 pytestmark = pytest.mark.usefixtures("committed")
 
 
-def at_once(*jobs: Callable[[], int]) -> list[int]:
+def at_once(*jobs: Callable[[], Any]) -> list[Any]:
     """What workers that start together return; their errors are the test's."""
     start, deleted, failures = threading.Barrier(len(jobs)), [], []
 
-    def run(job: Callable[[], int]) -> None:
+    def run(job: Callable[[], Any]) -> None:
         start.wait()
         try:
             deleted.append(job())

@@ -159,10 +159,3 @@ def test_a_run_ends_in_time_and_leaves_the_rest_to_the_next(monkeypatch):
         patch.setattr(tasks.time, "monotonic", lambda: next(ticks))
         assert tasks.expire_entries() == 6
     assert tasks.expire_entries() == 1
-
-
-def test_the_schedule_names_tasks_that_exist_and_drops_late_runs():
-    names = {tasks.expire_entries.name, tasks.enforce_capacity.name}
-    assert {entry["task"] for entry in tasks.BEAT_SCHEDULE.values()} == names
-    for entry in tasks.BEAT_SCHEDULE.values():
-        assert entry["options"]["expires"] < entry["schedule"]

@@ -22,7 +22,9 @@ class DatabaseClock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, start: datetime) -> None:
         self._monkeypatch = monkeypatch
-        self._texts = {name: getattr(store, name) for name in ("EXACT", "NEAREST", "INSERT")}
+        self._texts = {
+            name: getattr(store, name) for name in ("EXACT", "NEAREST", "NEAREST_SHARED", "INSERT")
+        }
         self._start = start
         self.set(0)
 

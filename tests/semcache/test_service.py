@@ -268,11 +268,25 @@ async def test_an_embedder_that_fails_again_and_again_is_left_alone():
     assert calls == 5
 
 
-async def test_vectors_of_another_size_are_refused_as_a_miss():
-    async def short(texts: list[str]):
-        return [[0.5] * 12]
+@pytest.mark.parametrize("vector", [[], [0.5] * 2001, [0.0] * 384, [float("nan")] * 384])
+async def test_what_is_no_vector_is_refused_as_a_miss(vector):
+    async def wrong(texts: list[str]):
+        return [vector]
 
-    assert (await ask("Describe rain in winter.", short)).reason is Reason.EMBEDDER_FAILED
+    assert (await ask("Describe rain in winter.", wrong)).reason is Reason.EMBEDDER_FAILED
+
+
+@pytest.mark.parametrize("sharing", ["private", "public"])
+async def test_any_embedder_fits_and_vectors_of_another_size_are_not_compared(only_rule, sharing):
+    async def small(texts: list[str]):
+        return [[0.6, 0.8]] * len(texts)
+
+    await change(only_rule, sharing=sharing)
+    await factories.store("Which plans include backup?", "of 384 numbers", all_alike)
+    assert (await ask("Which of the plans include a backup?", small)).reason is Reason.NO_NEIGHBOUR
+    stored = await factories.store("Which plans include a backup?", "of 2 numbers", small)
+    hit = (await ask("Which of the plans include a backup?", small)).hit
+    assert hit is not None and hit.entry_id == stored
 
 
 async def test_a_slow_embedder_costs_the_budget_and_no_more(settings):

@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 
 from semcache import store
-from semcache.models import EMBEDDING_DIM
 from tests.semcache import factories
+from tests.semcache.factories import EMBEDDING_DIM
 
 pytestmark = pytest.mark.django_db
 
@@ -99,7 +99,7 @@ def test_both_statements_go_through_the_scope_index():
             cursor.execute(
                 "EXPLAIN " + sql,
                 {"scope": scope("a"), "prompt_sha256": scope("x"), "ttl_s": 600, "embedder": "test-embedder",
-                 "vector": store.vector_text(factories.vector_of("a")), "limit": 8},
+                 "vector": store.vector_text(factories.vector_of("a")), "limit": 8, "dim": EMBEDDING_DIM},
             )  # fmt: skip
             plan = "\n".join(line for (line,) in cursor.fetchall())
             assert "Seq Scan on semcache_cacheentry" not in plan, plan
