@@ -9,7 +9,7 @@ from django.conf import settings
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`max_per_owner` counts private entries of one owner of one tenant."""
+    """`max_per_owner` is how many private entries an owner keeps, and how much of a full rule is safe with them."""
 
     budget_s: float
     max_entries: int
