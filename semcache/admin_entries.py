@@ -6,7 +6,8 @@ Parses, calls, formats: what an act does is `admin_acts`' business, which entrie
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from datetime import datetime
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
@@ -16,8 +17,10 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.defaultfilters import filesizeformat
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
@@ -31,13 +34,13 @@ from semcache.models import CacheEntry
 
 
 class CacheEntryAdmin(admin.ModelAdmin):
+    class Media:
+        css: ClassVar = {"all": ["semcache/admin.css"]}
+
     form = CacheEntryForm
     change_list_template = "admin/semcache/cacheentry/change_list.html"
     change_form_template = "admin/semcache/cacheentry/change_form.html"
-    list_display = (
-        "question_shown", "rule", "sharing", "tenant", "owner", "model_revision", "hits", "size", "is_pinned",
-        "created_at", "expires_at",
-    )  # fmt: skip
+    list_display = ("question_shown", "rule", "creator", "hits", "size", "pinned", "age", "time_left")
     list_filter = (
         "rule",
         "sharing",
@@ -82,6 +85,23 @@ class CacheEntryAdmin(admin.ModelAdmin):
     @admin.display(description=_("size"), ordering="num_chars")
     def size(self, entry: CacheEntry) -> str:
         return filesizeformat(len(entry.answer.encode()))
+
+    @admin.display(description=_("creator"), ordering="owner")
+    def creator(self, entry: CacheEntry) -> str:
+        return f"{entry.owner} · {entry.tenant} · {entry.get_sharing_display()}"
+
+    @admin.display(description=_("pinned"), ordering="is_pinned", boolean=True)
+    def pinned(self, entry: CacheEntry) -> bool:
+        return entry.is_pinned
+
+    @admin.display(description=_("age"), ordering="created_at")
+    def age(self, entry: CacheEntry) -> str:
+        return since(entry.created_at)
+
+    @admin.display(description=_("time left"), ordering="expires_at")
+    def time_left(self, entry: CacheEntry) -> str:
+        is_live = entry.expires_at > timezone.now()
+        return timeuntil(entry.expires_at, depth=1) if is_live else str(_("expired"))
 
     # Editing.
 
@@ -189,6 +209,11 @@ class CacheEntryAdmin(admin.ModelAdmin):
             "title": _("Evict many answers"), "opts": self.opts, "form": form, "num_entries": num_entries,
         }  # fmt: skip
         return TemplateResponse(request, "admin/semcache/cacheentry/evict_many.html", context)
+
+
+def since(moment: datetime | None) -> str:
+    """The time since then in its largest unit."""
+    return "–" if moment is None else timesince(moment, depth=1)
 
 
 def forbidden() -> HttpResponse:

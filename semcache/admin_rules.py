@@ -6,8 +6,7 @@ Parses, calls, formats. Rules are judged by `policy`; nothing is decided here.
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db.models import Count, F, Max, QuerySet, Sum
@@ -23,7 +22,7 @@ from django.views.decorators.http import require_POST
 from semcache import service
 from semcache.admin_audit import changed, note_many
 from semcache.admin_dryrun import dry_run
-from semcache.admin_entries import forbidden
+from semcache.admin_entries import forbidden, since
 from semcache.admin_evict import evict_all
 from semcache.admin_try import as_json, compared, told
 from semcache.forms import CacheRuleForm, TryQuestionForm
@@ -32,12 +31,15 @@ from semcache.presets import add_missing
 
 
 class CacheRuleAdmin(admin.ModelAdmin):
+    class Media:
+        css: ClassVar = {"all": ["semcache/admin.css"]}
+
     form = CacheRuleForm
     change_list_template = "admin/semcache/cacherule/change_list.html"
     change_form_template = "admin/semcache/cacherule/change_form.html"
     list_display = (
         "name", "is_enabled", "priority", "matches", "mode", "shown_ttl", "sharing", "num_entries", "num_hits",
-        "hit_rate", "last_hit", "saved_tokens",
+        "last_hit", "saved_tokens",
     )  # fmt: skip
     list_editable = ("priority",)
     ordering = ("priority", "id")
@@ -90,19 +92,15 @@ class CacheRuleAdmin(admin.ModelAdmin):
         url = reverse("admin:semcache_cacheentry_changelist")
         return format_html('<a href="{}?rule__id__exact={}">{}</a>', url, rule.pk, rule.entry_count)  # type: ignore[attr-defined]
 
-    @admin.display(description=_("hits"), ordering="hit_count")
-    def num_hits(self, rule: CacheRule) -> int:
-        return rule.hit_count  # type: ignore[attr-defined, no-any-return]
-
-    @admin.display(description=_("hit rate of what is stored"))
-    def hit_rate(self, rule: CacheRule) -> str:
-        """Each stored answer was asked for once without a hit."""
+    @admin.display(description=_("hits (rate)"), ordering="hit_count")
+    def num_hits(self, rule: CacheRule) -> str:
+        """Of what is stored now: each stored answer was asked for once without a hit."""
         hits, entries = rule.hit_count, rule.entry_count  # type: ignore[attr-defined]
-        return f"{hits / (hits + entries):.0%}" if entries else "–"
+        return f"{hits} ({hits / (hits + entries):.0%})" if entries else "0"
 
     @admin.display(description=_("last hit"), ordering="last_hit_at")
-    def last_hit(self, rule: CacheRule) -> datetime | None:
-        return rule.last_hit_at  # type: ignore[attr-defined, no-any-return]
+    def last_hit(self, rule: CacheRule) -> str:
+        return since(rule.last_hit_at)  # type: ignore[attr-defined]
 
     @admin.display(description=_("tokens saved"), ordering="token_count")
     def saved_tokens(self, rule: CacheRule) -> int:
