@@ -193,3 +193,40 @@ class CacheFlight(models.Model):
 
     def __str__(self) -> str:
         return f"{len(self.aboard)} wait for {self.leader}"
+
+
+class CacheLook(models.Model):
+    """What one look-up decided, for a week at most. Unlogged: a crash loses it, and nothing else.
+
+    `question` is empty where the words are not this table's to keep; `agreement` says how far the model's answer was
+    what a shadow rule would have served.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    asked_at = models.DateTimeField(db_index=True)
+    # No constraint: rows are written late, and the rule may be gone by then.
+    rule = models.ForeignKey(
+        CacheRule, on_delete=models.SET_NULL, null=True, related_name="looks", db_constraint=False
+    )
+    outcome = models.CharField(max_length=16)
+    reason = models.CharField(max_length=32)
+    sharing = models.CharField(max_length=16)
+    tenant = models.CharField(max_length=64)
+    model = models.CharField(max_length=200)
+    scope = models.CharField(max_length=64)
+    prompt_sha256 = models.CharField(max_length=64)
+    question = models.TextField(blank=True)
+    neighbour = models.BigIntegerField(null=True)
+    neighbour_question = models.TextField(blank=True)
+    similarity = models.FloatField(null=True)
+    is_guarded = models.BooleanField(default=False)
+    score = models.FloatField(null=True)
+    agreement = models.FloatField(null=True)
+    took_ms = models.FloatField(default=0.0)
+
+    class Meta:
+        verbose_name = _("look-up")
+        verbose_name_plural = _("look-ups")
+
+    def __str__(self) -> str:
+        return f"{self.outcome} ({self.reason})"

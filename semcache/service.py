@@ -19,7 +19,7 @@ from uuid import UUID
 
 from django.db import Error
 
-from semcache import policy, store, wording
+from semcache import policy, question_log, store, wording
 from semcache.breaker import Breaker
 from semcache.decision import (
     Answer,
@@ -38,6 +38,7 @@ from semcache.limits import limits
 from semcache.look import Dependency, Look
 from semcache.normalize import canonical, clean
 from semcache.policy import Mode
+from semcache.question_log import QuestionLog
 from semcache.rulebook import RuleBook
 from semcache.shared_index import MAX_DIM
 from semcache.threads import in_database, set_executor
@@ -58,6 +59,7 @@ REMEMBER_WITHIN_S = 3.0
 # This process's own.
 rules = RuleBook()
 hits = HitCounter()
+looks = QuestionLog()
 store_breaker = Breaker()
 embedder_breaker = Breaker()
 verifier_breaker = Breaker()
@@ -70,8 +72,12 @@ async def lookup(question: Question, embed: Embed, verify: Verify | None = None)
     Without `verify` there is no second opinion, so nothing between the thresholds is served.
     """
     decision = await tried(question, embed, verify)
+    if (
+        decision.would_hit is None
+    ):  # what a shadow rule would have served is noted beside the answer that was given
+        _note(question_log.looked(decision, question))
     if decision.hit is not None:
-        _count_hit(decision.hit)
+        _write_soon(is_full=hits.add(decision.hit.entry_id))
     return decision
 
 
@@ -98,6 +104,8 @@ async def tried(question: Question, embed: Embed, verify: Verify | None = None) 
 
 async def remember(decision: Decision, question: Question, answer: Answer) -> int | None:
     """Store a generated answer where `decision` says. The entry's id, or None when it may not be or was not stored."""
+    if decision.would_hit is not None and answer.is_complete:
+        _note(question_log.looked(decision, question, answer.text))
     if not is_admissible(decision, question, answer) or not store_breaker.allows():
         return None
     try:
@@ -139,8 +147,8 @@ def forget_rules() -> None:
 
 
 async def flush_hits() -> int:
-    """Write the hits counted so far; the number of entries. For an orderly end of the process."""
-    return await in_database(hits.flush)
+    """Write the hits and look-ups noted so far; how many entries were hit. For an orderly end of the process."""
+    return await in_database(_flush)
 
 
 async def _looked_up(look: Look, embed: Embed, verify: Verify | None) -> Decision:
@@ -298,9 +306,13 @@ def _new_entry(decision: Decision, question: Question, answer: Answer) -> store.
     )
 
 
-def _count_hit(hit: Hit) -> None:
-    """Count in memory and see to it that somebody writes: at once when a batch is full, else within two seconds."""
-    is_full = hits.add(hit.entry_id)
+def _note(looked: question_log.Looked | None) -> None:
+    if looked is not None:
+        _write_soon(is_full=looks.add(looked))
+
+
+def _write_soon(*, is_full: bool) -> None:
+    """See to it that somebody writes what is in memory: at once when a batch is full, else within two seconds."""
     loop = asyncio.get_running_loop()
     if is_full or not any(task.get_loop() is loop for task in _flushes):
         task = loop.create_task(_flush_after(0.0 if is_full else FLUSH_AFTER_S))
@@ -311,6 +323,11 @@ def _count_hit(hit: Hit) -> None:
 async def _flush_after(delay_s: float) -> None:
     await asyncio.sleep(delay_s)
     try:
-        await in_database(hits.flush)
+        await in_database(_flush)
     except Error:
-        logger.warning("hit counts could not be written; they wait for the next hit", exc_info=True)
+        logger.warning("hits and look-ups could not be written; they wait for the next one", exc_info=True)
+
+
+def _flush() -> int:
+    looks.flush()
+    return hits.flush()

@@ -13,6 +13,7 @@ from semcache import service
 from semcache.breaker import Breaker
 from semcache.models import CacheRule
 from semcache.presets import add_missing
+from semcache.question_log import QuestionLog
 from semcache.rulebook import RuleBook
 from semcache.usage import HitCounter
 
@@ -23,6 +24,7 @@ def fresh_process(monkeypatch: pytest.MonkeyPatch, settings) -> None:
     settings.SEMCACHE_ASKED_BY = ""  # no engine runs beside these tests
     monkeypatch.setattr(service, "rules", RuleBook())
     monkeypatch.setattr(service, "hits", HitCounter())
+    monkeypatch.setattr(service, "looks", QuestionLog())
     monkeypatch.setattr(service, "store_breaker", Breaker())
     monkeypatch.setattr(service, "embedder_breaker", Breaker())
     monkeypatch.setattr(service, "verifier_breaker", Breaker())
@@ -59,5 +61,6 @@ def committed(django_db_setup, django_db_blocker) -> Iterator[None]:
 
 def _empty_tables() -> None:
     with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM semcache_cachelook")
         cursor.execute("DELETE FROM semcache_cacheentry")
         cursor.execute("DELETE FROM semcache_cacherule")

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 PURE = ("normalize", "scope", "wording", "policy", "numerals", "lexicon", "reading", "guard", "decision", "judge",
-        "look", "breaker", "presets")  # fmt: skip
+        "look", "breaker", "presets", "agreement")  # fmt: skip
 
 IMPURE = ("django", "inference", "chatsite", "celery", "torch", "psycopg")
 
