@@ -5,6 +5,7 @@
 #   make shots     screenshots of the pages                      make clean   forget the environment, keep the data
 #   make simulate  the scheduler under load, without a model
 #   make bench-claims   what is commonly claimed, measured here
+#   make train-verifier   the second opinion on look-alike questions, about two hours on two cores
 #   make cache-eval     how much the semantic cache serves, and how much of it is wrong
 
 PYTHON ?= python3
@@ -19,7 +20,7 @@ PRODUCT := $(VENV)/installed-$(call key,requirements.txt)
 BESIDE := -n 2 --dist loadgroup
 TOOLS := $(VENV)/installed-tools-$(call key,requirements.txt requirements-dev.txt)
 
-.PHONY: run models test check lint shots bench-claims simulate cache-eval clean chromium
+.PHONY: run models test check lint shots bench-claims train-verifier simulate cache-eval clean chromium
 .DELETE_ON_ERROR:
 
 run: $(PRODUCT)
@@ -46,6 +47,10 @@ shots: $(TOOLS) chromium models
 # Alone on a quiet machine; writes docs/claims.md and docs/pictures. ARGS: names of claims, --quick, --rounds N
 bench-claims: models
 	@$(PY) -m tests.bench.claims $(ARGS)
+
+# May be stopped at any moment; the same command goes on. ARGS: --epochs 4, --rank 0, --pairs 2000 ... (--help)
+train-verifier: models
+	@$(PY) -m inference.verifier.train --data semcache/evaluation/data $(ARGS)
 
 simulate: $(PRODUCT)
 	@$(PY) -m inference.simulation

@@ -14,7 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from inference.front.encoder_tokenizer import read_pair_ids
+from inference import settings
+from inference.config import EngineConfig
+from inference.front.encoder_tokenizer import read_pair_ids, read_shared_ids
+from inference.models.adapter_config import is_adapter
+from inference.models.embedder import load_embedder
+from inference.models.resolve import resolve
 from inference.models.verifier import load_verifier
 from inference.offline.vectors import in_batches, save
 
@@ -29,9 +34,22 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def score(folder: Path, pairs: Sequence[tuple[str, str]], dtype: str = "auto") -> np.ndarray:
-    """The scores in the order of the pairs."""
+    """The scores in the order of the pairs. Adapters are put over the encoder that EMBED_MODEL names."""
+    if is_adapter(folder):
+        config = settings.read(EngineConfig)
+        return score_over(resolve(config.embed_model, config.data_dir), folder, pairs, dtype)
     verifier = load_verifier(folder, dtype)
     ids = read_pair_ids(folder / "tokenizer.json")(pairs, verifier.max_tokens)
+    return in_batches(ids, verifier.score_ids, np.empty(len(pairs), dtype=np.float32))
+
+
+def score_over(
+    embed_folder: Path, folder: Path, pairs: Sequence[tuple[str, str]], dtype: str = "auto"
+) -> np.ndarray:
+    """The scores of the adapters in `folder` over the encoder of `embed_folder`."""
+    verifier = load_verifier(folder, embedder=load_embedder(embed_folder, dtype))
+    _, pair_ids = read_shared_ids(embed_folder / "tokenizer.json")
+    ids = pair_ids(pairs, verifier.max_tokens)
     return in_batches(ids, verifier.score_ids, np.empty(len(pairs), dtype=np.float32))
 
 
