@@ -6,8 +6,11 @@ time to live apply. The scope stands in every WHERE clause; nothing is filtered 
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +19,7 @@ from django.utils import timezone
 
 from semcache.decision import Hit
 
+logger = logging.getLogger(__name__)
 NUM_NEIGHBOURS = 8
 
 # Time is the database's. A row from the future (a wrong clock, a bad import) would stay fresh for ever, so it
@@ -157,11 +161,15 @@ def vector_text(vector: Sequence[float]) -> str:
 def _fetch(sql: str, values: dict[str, Any]) -> list[Hit]:
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
-        return [_hit(row) for row in cursor.fetchall()]
+        return [hit for row in cursor.fetchall() if (hit := _hit(row)) is not None]
 
 
-def _hit(row: Sequence[Any]) -> Hit:
+def _hit(row: Sequence[Any]) -> Hit | None:
+    """The row as a value; None for one that an import or a hand wrote and that no answer can be made of."""
     entry_id, question, answer, token_ids, tokenizer, num_tokens, created_at, age_s, similarity = row
+    if not answer.strip() or math.isnan(similarity) or not all(isinstance(token, int) for token in token_ids):
+        _report(entry_id)
+        return None
     return Hit(
         entry_id=entry_id,
         question=question,
@@ -172,4 +180,12 @@ def _hit(row: Sequence[Any]) -> Hit:
         created_at=created_at,
         age_s=age_s,
         similarity=float(similarity),
+    )
+
+
+@lru_cache(maxsize=1000)
+def _report(entry_id: int) -> None:
+    """Once for each entry, not for each look-up."""
+    logger.warning(
+        "cache entry %d is skipped: it has no text, no direction, or token ids that are none", entry_id
     )
