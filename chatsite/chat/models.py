@@ -127,8 +127,9 @@ class Generation(models.Model):
     api_key = models.ForeignKey(
         "accounts.ApiKey", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    # The name under which the engine keeps KV of an answer that belongs to none of our conversations.
-    kv_conversation = models.CharField(max_length=64, blank=True)
+    # The name under which the engine keeps KV of an answer that belongs to none of our conversations. The default is
+    # the database's too, because a web process of the version before may still write rows.
+    kv_conversation = models.CharField(max_length=64, blank=True, default="", db_default="")
     engine = models.CharField(max_length=100, blank=True)
     model = models.CharField(max_length=200, blank=True)
     origin = models.CharField(max_length=16, choices=Origin.choices, default=Origin.MODEL)

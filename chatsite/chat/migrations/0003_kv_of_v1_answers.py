@@ -12,6 +12,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="generation",
             name="kv_conversation",
-            field=models.CharField(blank=True, max_length=64),
+            field=models.CharField(blank=True, db_default="", default="", max_length=64),
         ),
     ]
