@@ -28,7 +28,8 @@ class EngineConfig:
     verify_model: str = setting(
         "ENGINE_VERIFY_MODEL",
         "",
-        "Cross-encoder that says whether two questions mean the same: a folder; empty serves none.",
+        "Says whether two questions mean the same: a folder with a cross-encoder, or with adapters over EMBED_MODEL "
+        "(make train-verifier); empty serves none.",
     )
     data_dir: str = setting("DATA_DIR", "data", "Folder for everything that is kept on disk.")
     served_model_name: str = setting(
