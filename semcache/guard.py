@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from semcache.reading import Reading, read
+from semcache.spelling import is_misspelt
 
 Check = Callable[[Reading, Reading], str]
 
@@ -45,8 +46,12 @@ def _numbers(one: Reading, other: Reading) -> str:
     left, right = Counter(number for number, _ in one.numbers), Counter(number for number, _ in other.numbers)
     if left != right:
         return _differ(left.elements(), right.elements())
-    if len(left) > 1 and one.numbers != other.numbers:
+    counts_other = {counted for _, counted in one.numbers} <= set(other.words)
+    if one.numbers != other.numbers and (len(left) > 1 or (counts_other and one.numbers[0][1])):
         return "the numbers count different things"
+    counts = Counter(counted for _, counted in one.numbers if counted)
+    if one.number_order != other.number_order and any(count > 1 for count in counts.values()):
+        return "numbers of the same things stand in another order"
     return ""
 
 
@@ -55,7 +60,13 @@ def _dates(one: Reading, other: Reading) -> str:
 
 
 def _negation(one: Reading, other: Reading) -> str:
-    return "" if one.is_negated == other.is_negated else "only one of them says no"
+    if one.is_negated != other.is_negated:
+        return "only one of them says no"
+    if one.words == other.words and one.negations != other.negations:
+        # "Why doesn't it start" has its negation in front of what "why does it not start" has it behind.
+        is_inverted = one.asks_for == other.asks_for == "why" and 0 in one.negations + other.negations
+        return "" if is_inverted else "they deny different things"
+    return ""
 
 
 def _opposites(one: Reading, other: Reading) -> str:
@@ -74,8 +85,20 @@ def _persons(one: Reading, other: Reading) -> str:
 
 
 def _asked_for(one: Reading, other: Reading) -> str:
-    are_apart = one.asks_for and other.asks_for and one.asks_for != other.asks_for
-    return f"one asks {one.asks_for}, the other {other.asks_for}" if are_apart else ""
+    """What is asked, where both say it; where, when, who and how much must be said by both."""
+    kinds = {one.asks_for, other.asks_for}
+    are_apart = len(kinds) == 2 and ("" not in kinds or kinds & MUST_BE_SAID)
+    return (
+        f"one asks {one.asks_for or 'nothing of it'}, the other {other.asks_for or 'nothing of it'}"
+        if are_apart
+        else ""
+    )
+
+
+def _names(one: Reading, other: Reading) -> str:
+    """A name that one of them has and the other has nowhere, not even written small."""
+    missing = (one.names - set(other.words)) | (other.names - set(one.words))
+    return f"{' '.join(sorted(missing))} is named by one only" if missing else ""
 
 
 def _direction(one: Reading, other: Reading) -> str:
@@ -107,36 +130,19 @@ def _content(one: Reading, other: Reading) -> str:
     """Every content word has its equal, synonym or obvious misspelling on the other side."""
     left, right = set(one.words) - set(other.words), set(other.words) - set(one.words)
     for word in sorted(left):
-        twin = next((candidate for candidate in sorted(right) if _is_misspelt(word, candidate)), None)
+        twin = next((slip for slip in sorted(right) if is_misspelt(one.spelt[word], other.spelt[slip])), None)
         if twin:
             left.discard(word)
             right.discard(twin)
     return _differ(left, right) if left or right else ""
 
 
-def _is_misspelt(one: str, other: str) -> bool:
-    """Inside a long word a letter is doubled or not, or a vowel is another. More would let "contact" be "contract"."""
-    shorter, longer = sorted((one, other), key=lambda word: (len(word), word))
-    if (
-        len(shorter) < 6
-        or one[:2] != other[:2]
-        or one[-2:] != other[-2:]
-        or {one, other} == {"desert", "dessert"}
-    ):
-        return False
-    place = next(index for index in range(len(longer)) if shorter[: index + 1] != longer[: index + 1])
-    if len(shorter) == len(longer):
-        return shorter[place + 1 :] == longer[place + 1 :] and {shorter[place], longer[place]} <= set(
-            "aeiouy"
-        )
-    is_one_more = shorter[place:] == longer[place + 1 :]
-    return is_one_more and longer[place] in (longer[place - 1], longer[place + 1])
-
-
 def _differ(left: Iterable[str], right: Iterable[str]) -> str:
     return f"{' '.join(sorted(left)) or 'nothing'} ≠ {' '.join(sorted(right)) or 'nothing'}"
 
 
+# Kinds of questions that nobody asks without saying so.
+MUST_BE_SAID = frozenset({"when", "where", "who", "why", "how far", "how tall", "how often"})
 OVERRULED = frozenset({"content"})
 CHECKS: dict[str, Check] = {
     "numbers": _numbers,
@@ -145,6 +151,7 @@ CHECKS: dict[str, Check] = {
     "opposites": _opposites,
     "persons": _persons,
     "question": _asked_for,
+    "names": _names,
     "direction": _direction,
     "content": _content,
 }

@@ -23,17 +23,26 @@ _TURN_ON_OR_OFF = re.compile(r"\b(?:turn|switch)(?:s|es|ed|ing)?\b((?: [\w'-]+){
 _RELATIONS_EN = ("from", "to", "into", "than", "by", "before", "after", "over", "under")
 _RELATION_ZH = re.compile("[到比给向对把被转换兑借欠赢]|超过|大于|小于|高于|低于|打败|属于")
 _HAN = re.compile(r"[\u3400-\u9fff]")
+_IS_SHORT = re.compile(r"\b(what|where|who|how|when|why|it|that|there)'?s\b")
+# A capital inside a sentence: a name, whose spelling counts.
+_NAME = re.compile(r"(?<=[a-z0-9,] )[A-Z][a-z\u00c0-\u024f]+\b")
+_SMALL_WORD = re.compile(r"\b[a-z]{3,}\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """`words` are content in order; `numbers` with what they count; `sides` are (choice, side) of known opposites."""
+    """`words` are content in order and `spelt` is how they were written; `numbers` come with what they count; `sides`
+    are (choice, side) of known opposites; `negations` are the number of content words before each."""
 
     tokens: tuple[str, ...]
     words: tuple[str, ...]
+    spelt: dict[str, str]
     numbers: tuple[tuple[str, str], ...]
+    number_order: tuple[str, ...]
     dates: frozenset[str]
     is_negated: bool
+    negations: tuple[int, ...]
+    names: frozenset[str]
     sides: frozenset[tuple[int, int]]
     persons: frozenset[int]
     asks_for: str
@@ -46,17 +55,19 @@ class Reading:
 def read(text: str) -> Reading:
     text = _without_courtesies(unicodedata.normalize("NFKC", text).replace("’", "'"))
     plain = _unified(in_digits(text))
-    tokens = tuple(_normalised(token) for token in _TOKEN.findall(_without_function_zh(plain)))
-    kind = _asks_for(text.lower())
-    words = tuple(stem(token) for token in tokens if _is_content(token, kind))
+    kind = _asks_for(plain)
+    tokens = _tokens(plain)
+    words = _content_words(tokens, kind)
     return Reading(
         tokens=tokens,
         words=words,
+        spelt={stem(token): _bare(token) for token in tokens},
         numbers=_numbers(tokens),
-        dates=frozenset(
-            word for word in words if word.startswith(("month", "weekday")) and word[-1].isdigit()
-        ),
+        number_order=tuple(token for token in tokens if _is_number(token)),
+        dates=frozenset(filter(_is_calendar, words)),
         is_negated=_is_negated(tokens, plain),
+        negations=_negations(plain, kind),
+        names=_names(text) & frozenset(words),
         sides=_sides(tokens, plain),
         persons=_persons(tokens, plain),
         asks_for=kind,
@@ -78,6 +89,9 @@ def _unified(text: str) -> str:
         " not",
         text.replace("can't", "can not").replace("won't", "will not").replace("cannot", "can not"),
     )
+    text = _IS_SHORT.sub(r"\1 is", text)
+    for pattern, replacement in _PHRASES:
+        text = pattern.sub(replacement, text)
     text = _TURN_ON_OR_OFF.sub(lambda match: ("enable" if match[2] == "on" else "disable") + match[1], text)
     for pattern, replacement in _SYNONYM_PATTERNS_ZH:
         text = pattern.sub(replacement, text)
@@ -131,12 +145,17 @@ def _is_number(token: str) -> bool:
     return token[0].isdigit()
 
 
+def _is_calendar(word: str) -> bool:
+    return word.startswith(("month", "weekday")) and word[-1].isdigit()
+
+
 def _numbers(tokens: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """Each number with the content word that follows it, or "": sorted, so that order does not matter."""
     found = []
     for place, token in enumerate(tokens):
         if _is_number(token):
-            counted = next((stem(word) for word in tokens[place + 1 : place + 3] if not _is_number(word)), "")
+            after = (stem(word) for word in tokens[place + 1 : place + 3] if not _is_number(word))
+            counted = next((word for word in after if not _is_calendar(word)), "")
             found.append((token, counted))
     return tuple(sorted(found))
 
@@ -147,12 +166,35 @@ def _is_negated(tokens: tuple[str, ...], plain: str) -> bool:
     return any(sign in _NOT_A_NEGATION_ZH.sub("", plain) for sign in lexicon.NEGATION_ZH)
 
 
+def _negations(plain: str, kind: str) -> tuple[int, ...]:
+    """How many content words stand before each negation."""
+    without_lookalikes = _NOT_A_NEGATION_ZH.sub("", plain)
+    return tuple(
+        len(_content_words(_tokens(without_lookalikes[: sign.start()]), kind))
+        for sign in _NEGATION.finditer(without_lookalikes)
+    )
+
+
+def _tokens(plain: str) -> tuple[str, ...]:
+    return tuple(_normalised(token) for token in _TOKEN.findall(_without_function_zh(plain)))
+
+
+def _content_words(tokens: Iterable[str], kind: str) -> tuple[str, ...]:
+    return tuple(stem(token) for token in tokens if _is_content(token, kind))
+
+
 def _sides(tokens: tuple[str, ...], plain: str) -> frozenset[tuple[int, int]]:
     present = set(tokens)
     found = {place for token in present for place in _SIDE_OF_EN.get(token, ())}
     if _HAN.search(plain):
         found |= {place for word, place in _SIDE_OF_ZH if word in plain}
     return frozenset(found)
+
+
+def _names(text: str) -> frozenset[str]:
+    if len(_NAME.findall(text)) > 1 and not _SMALL_WORD.search(text):
+        return frozenset()  # a headline
+    return frozenset(_content_words((_normalised(name.lower()) for name in _NAME.findall(text)), ""))
 
 
 def _persons(tokens: tuple[str, ...], plain: str) -> frozenset[int]:
@@ -189,9 +231,13 @@ _COURTESIES = re.compile(
 _CANONICAL_EN = {
     form: _bare(group[0]) for group in lexicon.SYNONYMS_EN for word in group for form in (word, _bare(word))
 }
-_SYNONYM_PATTERNS_ZH = [(re.compile(_alternatives(group[1:])), group[0]) for group in lexicon.SYNONYMS_ZH]
+_SYNONYM_PATTERNS_ZH = [(re.compile(_alternatives(group)), group[0]) for group in lexicon.SYNONYMS_ZH]
+_PHRASES = [
+    (re.compile(pattern), replacement) for pattern, replacement in (*lexicon.PHRASES_EN, *lexicon.PHRASES_ZH)
+]
 _FUNCTION_ZH = re.compile(_alternatives(lexicon.FUNCTION_ZH))
 _NOT_A_NEGATION_ZH = re.compile(_alternatives(lexicon.NOT_A_NEGATION_ZH))
+_NEGATION = re.compile(rf"\b(?:{_alternatives(lexicon.NEGATION_EN)})\b|{_alternatives(lexicon.NEGATION_ZH)}")
 _QUESTION_KINDS = [(kind, re.compile(pattern)) for kind, pattern in lexicon.QUESTION_KINDS]
 _SIDE_OF_EN: dict[str, set[tuple[int, int]]] = {}
 for _choice, _choices in enumerate(lexicon.CONTRASTS_EN):

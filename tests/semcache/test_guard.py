@@ -21,7 +21,7 @@ DIFFERENT = [
     ("numbers", "二〇二三年的年报", "两千零二十四年的年报"),
     ("numbers", "3万元存一年利息", "3亿元存一年利息"),
     ("content", "Can I upload files of 10MB?", "Can I upload files of 10GB?"),
-    ("content", "How much is a call-out at 2pm?", "How much is a call-out at 2am?"),
+    ("numbers", "How much is a call-out at 2pm?", "How much is a call-out at 2am?"),
     ("content", "5公里要多久", "5公斤要多久"),
     ("dates", "Is it open on Monday?", "Is it open on Tuesday?"),
     ("dates", "What is the cap from October?", "What is the cap from January?"),

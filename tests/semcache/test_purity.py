@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-PURE = ("normalize", "scope", "wording", "policy", "numerals", "lexicon", "reading", "guard", "decision", "judge",
+PURE = ("normalize", "scope", "wording", "policy", "numerals", "lexicon", "spelling", "reading", "guard", "decision", "judge",
         "look", "breaker", "presets", "agreement")  # fmt: skip
 
 IMPURE = ("django", "inference", "chatsite", "celery", "torch", "psycopg")
