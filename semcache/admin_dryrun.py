@@ -1,7 +1,6 @@
-"""What a rule would have matched, before it is saved: tried on the questions whose answers are stored now.
+"""What a rule would have matched, before it is saved: tried on the last questions of the log.
 
-Those are not all that was asked: what no rule let in, and what has left the cache, is not among them. Their model is
-known by its revision only, so a rule's model is not judged.
+The log knows the words of what may be shared and of what is stored; other questions are not among them.
 """
 
 from __future__ import annotations
@@ -10,9 +9,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from semcache import policy
-from semcache.models import CacheEntry, CacheRule
+from semcache import policy, question_log
+from semcache.models import CacheRule
 from semcache.policy import Rule
+from semcache.question_log import Asked
 from semcache.rulebook import as_value, read_rules
 
 NUM_QUESTIONS = 1000
@@ -34,15 +34,14 @@ def dry_run(row: CacheRule) -> DryRun:
     # A new rule has no id yet; it will be the last at equal precedence.
     tried = replace(as_value(row), id=row.pk or sys.maxsize)
     others = [rule for rule in read_rules() if rule.id != tried.id]
-    rules = policy.compiled(
-        [replace(rule, model="") for rule in (tried, *others)], on_bad=lambda rule, problem: None
-    )
-    newest = CacheEntry.objects.order_by("-created_at").values_list("question", "tenant")[:NUM_QUESTIONS]
-    return _counted(tried.id, rules, list(newest))
+    rules = policy.compiled([tried, *others], on_bad=lambda rule, problem: None)
+    return _counted(tried.id, rules, question_log.recent(NUM_QUESTIONS))
 
 
-def _counted(tried_id: int, rules: Sequence[Rule], asked: Sequence[tuple[str, str]]) -> DryRun:
+def _counted(tried_id: int, rules: Sequence[Rule], asked: Sequence[Asked]) -> DryRun:
     tried = next(rule for rule in rules if rule.id == tried_id)
-    matched = [(text, tenant) for text, tenant in asked if tried.matches(text, tenant, "")]
-    decided = [text for text, tenant in matched if policy.choose(rules, text, tenant, "") is tried]
+    matched = [one for one in asked if tried.matches(one.question, one.tenant, one.model)]
+    decided = [
+        one.question for one in matched if policy.choose(rules, one.question, one.tenant, one.model) is tried
+    ]
     return DryRun(len(asked), len(matched), len(decided), tuple(decided[:NUM_SHOWN]))

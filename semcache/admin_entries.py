@@ -28,6 +28,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from semcache.admin_acts import ACTS, Act
 from semcache.admin_audit import hashed, note_entries, note_many
 from semcache.admin_evict import evict_all
+from semcache.admin_export import FORMATS, MAX_ENTRIES, rows_of
 from semcache.admin_filters import AgeFilter, OriginFilter
 from semcache.forms import BulkEvictForm, CacheEntryForm
 from semcache.models import CacheEntry
@@ -56,7 +57,7 @@ class CacheEntryAdmin(admin.ModelAdmin):
     show_full_result_count = False
     list_per_page = 50
     ordering = ("-created_at",)
-    actions = ("evict", "wrong_hit", "renew", "pin", "unpin")
+    actions = ("evict", "wrong_hit", "renew", "pin", "unpin", "export_jsonl", "export_csv")
     fields = (
         "question", "answer", "answer_sha256", "rule", "sharing", "tenant", "owner", "model_revision", "embedder",
         "generation", "tokenizer", "num_tokens", "hits", "is_pinned", "created_at", "expires_at", "scope",
@@ -158,6 +159,25 @@ class CacheEntryAdmin(admin.ModelAdmin):
     @admin.action(description=_("Unpin"), permissions=["change"])
     def unpin(self, request: HttpRequest, chosen: QuerySet[CacheEntry]) -> None:
         self._act(request, ACTS["unpin"], chosen)
+
+    @admin.action(description=_("Export as JSON lines"), permissions=["view"])
+    def export_jsonl(self, request: HttpRequest, chosen: QuerySet[CacheEntry]) -> HttpResponse | None:
+        return self._export(request, chosen, "jsonl")
+
+    @admin.action(description=_("Export as CSV"), permissions=["view"])
+    def export_csv(self, request: HttpRequest, chosen: QuerySet[CacheEntry]) -> HttpResponse | None:
+        return self._export(request, chosen, "csv")
+
+    def _export(self, request: HttpRequest, chosen: QuerySet[CacheEntry], name: str) -> HttpResponse | None:
+        num_entries = chosen.count()
+        if num_entries > MAX_ENTRIES:
+            messages.error(request, _("Too many for one file: choose at most %d.") % MAX_ENTRIES)
+            return None
+        note_many(request, CacheEntry, f"exported {num_entries} as {name}")
+        content_type, written = FORMATS[name]
+        response = HttpResponse(written(rows_of(chosen)), content_type=content_type)
+        response["Content-Disposition"] = f'attachment; filename="cache-entries.{name}"'
+        return response
 
     def _act(self, request: HttpRequest, act: Act, chosen: QuerySet[CacheEntry]) -> None:
         messages.success(request, act.done % act(request, list(chosen.values_list("pk", flat=True))))

@@ -38,12 +38,11 @@ class CacheRuleAdmin(admin.ModelAdmin):
     change_list_template = "admin/semcache/cacherule/change_list.html"
     change_form_template = "admin/semcache/cacherule/change_form.html"
     list_display = (
-        "name", "is_enabled", "priority", "matches", "mode", "shown_ttl", "sharing", "num_entries", "num_hits",
+        "name", "is_enabled", "priority", "matches", "what", "shown_ttl", "num_entries", "num_hits",
         "last_hit", "saved_tokens",
     )  # fmt: skip
     list_editable = ("priority",)
     ordering = ("priority", "id")
-    list_filter = ("is_enabled", "mode", "sharing")
     search_fields = ("name", "pattern")
     fieldsets = (
         (None, {"fields": ("name", "is_enabled", "priority", "tags")}),
@@ -82,6 +81,10 @@ class CacheRuleAdmin(admin.ModelAdmin):
     def matches(self, rule: CacheRule) -> str:
         said = [rule.pattern, ", ".join(rule.keywords[:4]), rule.tenant, rule.model]
         return " · ".join(part for part in said if part) or str(_("every question"))
+
+    @admin.display(description=_("mode"), ordering="mode")
+    def what(self, rule: CacheRule) -> str:
+        return f"{rule.get_mode_display()} · {rule.get_sharing_display()}"
 
     @admin.display(description=_("time to live"), ordering="ttl_s")
     def shown_ttl(self, rule: CacheRule) -> str:

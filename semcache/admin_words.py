@@ -45,6 +45,7 @@ CHECKS: dict[str, Any] = {
     "persons": _("persons"),
     "question": _("what is asked for"),
     "direction": _("direction"),
+    "names": _("names and places"),
     "content": _("the other words"),
 }
 STEPS: dict[str, Any] = {
