@@ -8,12 +8,17 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from inference.config import EngineConfig
+from inference.core.messages import VerifyPairs
+from inference.core.startup import start_core
 from inference.front.encoder_tokenizer import read_shared_ids
+from inference.front.model_folder import FolderError, read_model_folder
+from inference.gateway.core import load_lane
 from inference.models.adapter import CrossEncoder, weights_digest
 from inference.models.adapter_config import WEIGHTS_NAME, AdapterConfig, write_adapter_config
 from inference.models.embedder import Embedder, load_embedder
 from inference.models.errors import ModelNotUsable
-from inference.models.tiny import write_tiny_embedder
+from inference.models.tiny import write_tiny_embedder, write_tiny_model
 from inference.models.verifier import load_verifier
 
 SHORT, LONG = [1, 40, 2, 41, 2], [1, *range(50, 90), 2, *range(60, 75), 2]
@@ -113,3 +118,30 @@ def test_pairs_are_framed_by_the_ends_of_the_encoders_texts(base: Path) -> None:
     assert pair_ids([("Hello", "world")], 512) == [[*first, *second[1:]]]
     assert first[0] == 1
     assert first[-1] == 2
+
+
+def test_the_engine_and_the_gateway_serve_adapters_over_their_encoder(
+    base: Path, embedder: Embedder, tmp_path: Path
+) -> None:
+    adapter, model = tmp_path / "adapter", write_tiny_model(tmp_path / "model")
+    write_adapter(adapter, embedder, rank=4)
+    config = EngineConfig(kv_memory_mb=1, dtype="fp32", device="cpu", kv_disk_mb=0)
+    served = read_model_folder(model, base, adapter)
+    assert served.pair_ids is not None
+    ids = served.pair_ids([("Hello", "world")], 512)
+    core = start_core(config, model, base, lambda line: None, adapter)
+    packs = [core.loop.step([VerifyPairs("v", ids)])]
+    while core.loop.has_work:
+        packs.append(core.loop.step())
+    (answer,) = [answer for pack in packs for answer in pack.verified]
+    alone = load_verifier(adapter, embedder=embedder).score_ids(ids)
+    assert answer.scores == pytest.approx(alone.tolist(), abs=0.02)  # the engine may compute in bf16
+    lane = load_lane(config, base, adapter)
+    for ready in (core.ready, lane):
+        assert ready.supports_verify
+        assert ready.verifier.startswith("adapter-")
+        assert ready.verify_max_tokens == 512
+    with pytest.raises(ModelNotUsable, match="set EMBED_MODEL"):
+        start_core(config, model, None, lambda line: None, adapter)
+    with pytest.raises(FolderError, match="set EMBED_MODEL"):
+        read_model_folder(model, None, adapter)
