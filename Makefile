@@ -5,6 +5,7 @@
 #   make shots     screenshots of the pages                      make clean   forget the environment, keep the data
 #   make simulate  the scheduler under load, without a model
 #   make bench-claims   what is commonly claimed, measured here
+#   make bench-cache    the semantic cache on tables of 1,000 to 100,000 rows
 #   make train-verifier   the second opinion on look-alike questions, about two hours on two cores
 #   make cache-eval     how much the semantic cache serves, and how much of it is wrong
 
@@ -20,7 +21,7 @@ PRODUCT := $(VENV)/installed-$(call key,requirements.txt)
 BESIDE := -n 2 --dist loadgroup
 TOOLS := $(VENV)/installed-tools-$(call key,requirements.txt requirements-dev.txt)
 
-.PHONY: run models test check lint shots bench-claims train-verifier simulate cache-eval clean chromium
+.PHONY: run models test check lint shots bench-claims bench-cache train-verifier simulate cache-eval clean chromium
 .DELETE_ON_ERROR:
 
 run: $(PRODUCT)
@@ -51,6 +52,10 @@ bench-claims: models
 # May be stopped at any moment; the same command goes on. ARGS: --epochs 4, --rank 0, --pairs 2000 ... (--help)
 train-verifier: models
 	@$(PY) -m inference.verifier.train --data semcache/evaluation/data $(ARGS)
+
+# Alone on a quiet machine. ARGS: --quick, --sizes N ..., --json FILE
+bench-cache: $(TOOLS)
+	@$(PY) -m tests.bench.cache $(ARGS)
 
 simulate: $(PRODUCT)
 	@$(PY) -m inference.simulation

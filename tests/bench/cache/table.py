@@ -1,0 +1,128 @@
+"""A table of the wanted size, filled as the door would fill it: half private entries of many owners, half shared ones.
+
+Scopes and keys are the look-up's own; vectors are random, so that a neighbour is found by the question's own vector
+only. Knows no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.db import connection
+
+from semcache.decision import Question
+from semcache.look import Look
+from semcache.models import CacheEntry, CacheRule
+from semcache.normalize import canonical
+from semcache.policy import Rule
+from semcache.rulebook import as_value
+from semcache.service import forget_rules
+
+DIM = 384
+# An owner's scope is 1 % of the private half, but never fewer rows than this.
+MIN_PER_OWNER = 10
+BATCH = 2000
+INSERT = """
+INSERT INTO semcache_cacheentry (scope, prompt_sha256, question, answer, embedding, rule_id, sharing, tenant, owner,
+       model_revision, embedder, token_ids, tokenizer, num_tokens, is_pinned, created_at, expires_at)
+SELECT scope, key, question, repeat('An answer of the usual length. ', 20),
+       (SELECT array_agg(random() - 0.5) FROM generate_series(1, %(dim)s) WHERE question <> '')::vector,
+       %(rule)s, %(sharing)s, 'bench', owner, '1', 'random', '{}', '', 0, false,
+       statement_timestamp() - interval '1 minute', statement_timestamp() + interval '1 day'
+  FROM unnest(%(scopes)s::text[], %(keys)s::text[], %(questions)s::text[], %(owners)s::text[])
+       AS row (scope, key, question, owner)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One half of the table: what its questions look like, and the rule that they meet."""
+
+    name: str
+    text: str
+    alike: str
+    num_owners: int
+
+    def question(self, number: int, *, is_alike: bool = False) -> Question:
+        """By letters, because a long number would make a question personal."""
+        text = (self.alike if is_alike else self.text).format(letters(number))
+        return Question(
+            text, history="", tenant="bench", owner=f"user:{number % self.num_owners}", model="m", model_revision="1",
+            system_prompt="", parameters="{}", temperature=None, embedder="random",
+        )  # fmt: skip
+
+
+def kinds(num_rows: int) -> tuple[Kind, Kind]:
+    num_owners = max(1, min(100, num_rows // 2 // MIN_PER_OWNER))
+    return (
+        Kind(
+            "private",
+            "Which plans include backup for {}?",
+            "Which of the plans include a backup for {}?",
+            num_owners,
+        ),
+        Kind(
+            "public", "Which prices include backup for {}?", "Which of the prices include a backup for {}?", 1
+        ),
+    )
+
+
+def empty() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE semcache_cacheentry, semcache_cacheentryuse")
+    CacheRule.objects.all().delete()
+    CacheRule.objects.create(name="private", keywords=["plans"], sharing="private", capacity=10**6)
+    CacheRule.objects.create(name="public", keywords=["prices"], sharing="public", capacity=10**6)
+    forget_rules()
+
+
+def fill(kind: Kind, numbers: Sequence[int]) -> None:
+    row = CacheRule.objects.get(name=kind.name)
+    rule = as_value(row)
+    for start in range(0, len(numbers), BATCH):
+        _insert(kind, rule, numbers[start : start + BATCH])
+
+
+def vectors(kind: Kind, numbers: Iterable[int]) -> dict[int, list[float]]:
+    """The stored vectors of these questions."""
+    texts = {canonical(kind.question(number).text): number for number in numbers}
+    rows = CacheEntry.objects.filter(question__in=list(texts)).values_list("question", "embedding")
+    return {texts[text]: list(map(float, embedding)) for text, embedding in rows}
+
+
+def bytes_of_table() -> tuple[int, int]:
+    """(table, its indexes)."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_table_size('semcache_cacheentry'), pg_indexes_size('semcache_cacheentry')")
+        table, indexes = cursor.fetchone()
+    return int(table), int(indexes)
+
+
+def maintain(command: str) -> None:
+    """VACUUM or ANALYZE, however long it takes."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = 0")
+        cursor.execute(f"{command} semcache_cacheentry")
+        cursor.execute("RESET statement_timeout")
+
+
+def letters(number: int) -> str:
+    """A word for a number, each its own; no word of any language that a rule might know."""
+    digits = [(number // 20**place) % 20 for place in range(5)]
+    return "x" + "".join("bcdfghjklmnpqrstvwxz"[digit] for digit in digits)
+
+
+def _insert(kind: Kind, rule: Rule, numbers: Iterable[int]) -> None:
+    places = []
+    for number in numbers:
+        question = kind.question(number)
+        look = Look(question, canonical(question.text))
+        look.rule = rule
+        look.enter_scope()
+        scope, key = look.home
+        places.append((scope.digest(), key, look.text, question.owner))
+    scopes, keys, questions, owners = (list(column) for column in zip(*places, strict=True))
+    values = {"dim": DIM, "rule": rule.id, "sharing": kind.name, "scopes": scopes, "keys": keys, "questions": questions,
+              "owners": owners}  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute(INSERT, values)
