@@ -97,7 +97,7 @@ def _asked_for(one: Reading, other: Reading) -> str:
 
 def _names(one: Reading, other: Reading) -> str:
     """A name that one of them has and the other has nowhere, not even written small."""
-    missing = (one.names - set(other.words)) | (other.names - set(one.words))
+    missing = (set(one.names) - set(other.words)) | (set(other.names) - set(one.words))
     return f"{' '.join(sorted(missing))} is named by one only" if missing else ""
 
 
@@ -108,18 +108,31 @@ def _direction(one: Reading, other: Reading) -> str:
     relations = {word for word, _ in one.relations} & {word for word, _ in other.relations}
     if any(_related(one, word).isdisjoint(_related(other, word)) for word in relations):
         return "what the words relate is exchanged"
-    if one.words == other.words or (len(one.relations) > 1 and one.relations == other.relations):
+    if one.firm_words == other.firm_words or (len(one.relations) > 1 and one.relations == other.relations):
         return ""  # "from A to B" and "to B from A"
+    if one.names != other.names and set(one.names) == set(other.names) and len(one.names) == len(other.names):
+        return "two names are exchanged"
+    if _is_exchange(one.firm_words, other.firm_words):
+        return "two words are exchanged around the others"
+    is_rotated = _is_rotated(one.firm_words, other.firm_words)
     if one.is_chinese:
         # "取消订单" and "订单取消": a topic may stand in front where no word relates it to another one.
-        is_moved = not one.has_relation_zh and _is_rotated(one.words, other.words)
+        is_moved = one.relations_zh == other.relations_zh if one.relations_zh else is_rotated
     else:
-        is_moved = Counter(one.tokens) != Counter(other.tokens) or _is_rotated(one.tokens, other.tokens)
+        is_moved = Counter(one.tokens) != Counter(other.tokens) or is_rotated
     return "" if is_moved else "the same words stand in another order"
 
 
 def _related(reading: Reading, relation: str) -> set[str]:
     return {after for word, after in reading.relations if word == relation}
+
+
+def _is_exchange(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether exactly two words that are not neighbours have changed places: "dogs chase cats"."""
+    if len(one) != len(other):
+        return False
+    places = [place for place, (left, right) in enumerate(zip(one, other, strict=True)) if left != right]
+    return len(places) == 2 and places[1] - places[0] > 1
 
 
 def _is_rotated(one: tuple[str, ...], other: tuple[str, ...]) -> bool:

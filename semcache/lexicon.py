@@ -26,6 +26,7 @@ FUNCTION_EN = words(
     get gets got getting obtain receive much many exactly possible possibly able way ways
     whats hows wheres whens whos im ive id thats yes yeah yep sorry bother cheers but also
     one kindly require required requires u ur pls plz thx whether take took taken taking takes make made making makes
+    teh hte waht hwat whta hwo taht thsi adn yuo cna wich whcih wehn hwen shoudl woudl coudl
     submit submitting submitted dont doesnt didnt cant wont isnt arent wasnt
     """
 )
@@ -392,6 +393,15 @@ CONTRASTS_ZH: tuple[tuple[str, ...], ...] = (
     ("中文 汉语", "英文 英语", "日文 日语"),
 )
 
+# Words that may stand anywhere in a sentence without changing who does what.
+MOVABLE_EN = words(
+    "today tonight tomorrow yesterday now currently usually normally still already always often"
+)
+MOVABLE_ZH = words(
+    "今天 今日 今晚 明天 明日 明晚 昨天 昨日 昨晚 后天 前天 现在 目前 早上 早晨 上午 中午 下午 晚上 夜里 周末 "
+    "今年 明年 去年 本周 这周 下周 上周 本月 这个月 下个月 上个月 每天 每月 每年 平时 通常 一般"
+)
+
 PERSONS_EN: tuple[frozenset[str], ...] = (
     words("i me my mine myself we us our ours"),
     words("you your yours yourself"),
@@ -464,7 +474,7 @@ SYNONYMS_ZH: tuple[tuple[str, ...], ...] = (
     ("公里", "千米"),
     ("公斤", "千克"),
     ("小时", "钟头", "个小时", "个钟头"),
-    ("星期", "礼拜", "周"),
+    ("周", "星期", "礼拜"),
     ("电脑", "计算机"),
     ("手机", "移动电话"),
     ("电视", "电视机"),
@@ -535,7 +545,7 @@ QUESTION_KINDS: tuple[tuple[str, str], ...] = (
     ("how old", r"\bhow old\b|多大年纪|几岁"),
     (
         "when",
-        r"(?:^|[,;.?!:] ?|\b(?:know|tell|ask|say|and|me) )when\b|"
+        r"(?:^|[,;.?!:] ?|\b(?:know|tell|ask|say|and|me) )when\b(?!.*,)|"
         r"\bwhen (?:do|does|did|is|are|was|were|will|can|should)\b|\bwhat (?:time|day|date)\b|"
         r"什么时候|何时|几点|哪天|什么时间",
     ),

@@ -23,6 +23,7 @@ _TURN_ON_OR_OFF = re.compile(r"\b(?:turn|switch)(?:s|es|ed|ing)?\b((?: [\w'-]+){
 _RELATIONS_EN = ("from", "to", "into", "than", "by", "before", "after", "over", "under")
 _RELATION_ZH = re.compile("[到比给向对把被转换兑借欠赢]|超过|大于|小于|高于|低于|打败|属于")
 _HAN = re.compile(r"[\u3400-\u9fff]")
+_POSSESSIVE = re.compile(r"\b([a-z]{2,})'s ([a-z]{2,})\b")
 _IS_SHORT = re.compile(r"\b(what|where|who|how|when|why|it|that|there)'?s\b")
 # A capital inside a sentence: a name, whose spelling counts.
 _NAME = re.compile(r"(?<=[a-z0-9,] )[A-Z][a-z\u00c0-\u024f]+\b")
@@ -32,7 +33,8 @@ _SMALL_WORD = re.compile(r"\b[a-z]{3,}\b")
 @dataclass(frozen=True, slots=True)
 class Reading:
     """`words` are content in order and `spelt` is how they were written; `numbers` come with what they count; `sides`
-    are (choice, side) of known opposites; `negations` are the number of content words before each."""
+    are (choice, side) of known opposites; `negations` are the number of
+    content words before each; `firm_words` may not change places."""
 
     tokens: tuple[str, ...]
     words: tuple[str, ...]
@@ -42,12 +44,13 @@ class Reading:
     dates: frozenset[str]
     is_negated: bool
     negations: tuple[int, ...]
-    names: frozenset[str]
+    names: tuple[str, ...]
     sides: frozenset[tuple[int, int]]
     persons: frozenset[int]
     asks_for: str
     relations: frozenset[tuple[str, str]]
-    has_relation_zh: bool
+    relations_zh: frozenset[tuple[str, str, str]]
+    firm_words: tuple[str, ...]
     is_chinese: bool
 
 
@@ -67,12 +70,13 @@ def read(text: str) -> Reading:
         dates=frozenset(filter(_is_calendar, words)),
         is_negated=_is_negated(tokens, plain),
         negations=_negations(plain, kind),
-        names=_names(text) & frozenset(words),
+        names=tuple(name for name in _names(text) if name in words),
         sides=_sides(tokens, plain),
         persons=_persons(tokens, plain),
         asks_for=kind,
         relations=_relations(tokens),
-        has_relation_zh=_RELATION_ZH.search(plain) is not None,
+        relations_zh=_relations_zh(plain, kind),
+        firm_words=_firm_words(plain, kind),
         is_chinese=_HAN.search(plain) is not None,
     )
 
@@ -89,7 +93,7 @@ def _unified(text: str) -> str:
         " not",
         text.replace("can't", "can not").replace("won't", "will not").replace("cannot", "can not"),
     )
-    text = _IS_SHORT.sub(r"\1 is", text)
+    text = _POSSESSIVE.sub(r"\2 of \1", _IS_SHORT.sub(r"\1 is", text))
     for pattern, replacement in _PHRASES:
         text = pattern.sub(replacement, text)
     text = _TURN_ON_OR_OFF.sub(lambda match: ("enable" if match[2] == "on" else "disable") + match[1], text)
@@ -191,10 +195,10 @@ def _sides(tokens: tuple[str, ...], plain: str) -> frozenset[tuple[int, int]]:
     return frozenset(found)
 
 
-def _names(text: str) -> frozenset[str]:
+def _names(text: str) -> tuple[str, ...]:
     if len(_NAME.findall(text)) > 1 and not _SMALL_WORD.search(text):
-        return frozenset()  # a headline
-    return frozenset(_content_words((_normalised(name.lower()) for name in _NAME.findall(text)), ""))
+        return ()  # a headline
+    return _content_words((_normalised(name.lower()) for name in _NAME.findall(text)), "")
 
 
 def _persons(tokens: tuple[str, ...], plain: str) -> frozenset[int]:
@@ -219,6 +223,23 @@ def _relations(tokens: tuple[str, ...]) -> frozenset[tuple[str, str]]:
     return frozenset(found)
 
 
+def _relations_zh(plain: str, kind: str) -> frozenset[tuple[str, str, str]]:
+    """Each Chinese word that gives its neighbours a direction, with the content on either side of it."""
+    plain = _MOVABLE_ZH.sub(" ", plain)
+    found = set()
+    for relation in _RELATION_ZH.finditer(plain):
+        before = _content_words(_tokens(plain[: relation.start()]), kind)
+        after = _content_words(_tokens(plain[relation.end() :]), kind)
+        found.add(("".join(before[-2:]), relation[0], "".join(after[:2])))
+    return frozenset(found)
+
+
+def _firm_words(plain: str, kind: str) -> tuple[str, ...]:
+    """The content words in order, without those that may stand anywhere."""
+    words = _content_words(_tokens(_MOVABLE_ZH.sub(" ", plain)), kind)
+    return tuple(word for word in words if word not in lexicon.MOVABLE_EN and not _is_calendar(word))
+
+
 def _alternatives(words: Iterable[str]) -> str:
     return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
 
@@ -237,6 +258,7 @@ _PHRASES = [
 ]
 _FUNCTION_ZH = re.compile(_alternatives(lexicon.FUNCTION_ZH))
 _NOT_A_NEGATION_ZH = re.compile(_alternatives(lexicon.NOT_A_NEGATION_ZH))
+_MOVABLE_ZH = re.compile(_alternatives(lexicon.MOVABLE_ZH))
 _NEGATION = re.compile(rf"\b(?:{_alternatives(lexicon.NEGATION_EN)})\b|{_alternatives(lexicon.NEGATION_ZH)}")
 _QUESTION_KINDS = [(kind, re.compile(pattern)) for kind, pattern in lexicon.QUESTION_KINDS]
 _SIDE_OF_EN: dict[str, set[tuple[int, int]]] = {}

@@ -14,7 +14,10 @@ BOTH_REAL = frozenset(
     frozenset(pair.split())
     for pair in (
         "desert dessert", "carton cartoon", "united untied", "casual causal", "martial marital",
-        "sacr scar", "sacred scared", "angel angl", "angel angle", "trial trail", "diary dairy", "quiet quit", "silver sliver",
+        "sacr scar", "sacred scared", "angel angl", "angel angle", "trial trail", "diary dairy", "quiet quit",
+        "silver sliver", "infection inflection", "defection deflection", "mediation medication", "collision collusion",
+        "prescription proscription", "ingenious ingenuous", "immanent imminent", "discreet discrete",
+        "confidant confident", "reflection refection", "transmission transition",
         "tired tried", "complement compliment", "stationary stationery", "conservation conversation",
         "calvary cavalry", "contract contact", "country county", "thorough through", "through though",
         "reality realty", "council counsel", "career carrier", "mediation meditation", "adverse averse",
@@ -45,7 +48,7 @@ def is_misspelt(one: str, other: str) -> bool:
         return False
     is_doubled = longer[place] == longer[place - 1]
     is_inside = place < len(longer) - 1
-    is_left_out = len(shorter) >= MIN_LETTERS_LEFT_OUT and longer[place] in VOWELS
+    is_left_out = len(shorter) >= MIN_LETTERS_LEFT_OUT and one[-2:] == other[-2:]
     return is_inside and (is_left_out or (is_doubled and len(longer) > MIN_LETTERS))
 
 

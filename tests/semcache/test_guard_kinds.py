@@ -60,6 +60,18 @@ TRAPS = [
     ("没有驾照能租车吗", "有驾照能租车吗"),
     ("如何关闭通知", "如何打开通知"),
     ("感冒能喝酒吗", "感冒不能喝酒吗"),
+    ("Can dogs chase cats?", "Do cats chase dogs?"),
+    ("Does Tom like Anna?", "Does Anna like Tom?"),
+    ("小李给小张多少工资", "小张给小李多少工资"),
+    ("老师表扬学生了吗", "学生表扬老师了吗"),
+    ("北京到上海的高铁明天有吗", "上海到北京的高铁明天有吗"),
+    ("鸡蛋比牛奶贵吗", "牛奶比鸡蛋贵吗"),
+    ("Is gold heavier than silver?", "Is silver heavier than gold?"),
+    (
+        "How do I transfer money from savings to checking?",
+        "How do I transfer money from checking to savings?",
+    ),
+    ("How do I treat a viral infection?", "How do I treat a viral inflection?"),
 ]
 
 PARAPHRASES = [
@@ -116,6 +128,24 @@ PARAPHRASES = [
     ("How many people live in the USA?", "How many people live in the United States?"),
     ("DOES THE POOL OPEN TODAY", "Does the pool open today?"),
     ("What happened on 2024-03-05?", "What happened on March 5, 2024?"),
+    ("明天北京到上海的高铁有票吗", "北京到上海的高铁明天有票吗"),
+    ("在上海怎么办居住证", "居住证在上海怎么办"),
+    ("信用卡密码忘了怎么办", "忘了信用卡密码怎么办"),
+    ("怎么在手机上查看公积金", "手机上怎么查看公积金"),
+    ("周末图书馆几点关门", "图书馆周末几点关门"),
+    ("What time tomorrow does the museum open?", "What time does the museum open tomorrow?"),
+    ("In Boston, what is the best pizza place?", "What is the best pizza place in Boston?"),
+    ("For a sore throat, which tea is best?", "Which tea is best for a sore throat?"),
+    ("What is the phone number of the embassy?", "What's the embassy's phone number?"),
+    ("hwo do i merge cells", "How do I merge cells?"),
+    ("What does the goverment pay?", "What does the government pay?"),
+    ("Would it be possible for you to tell me how tall Everest is?", "How tall is Everest?"),
+    ("If I lose my card, what should I do?", "What should I do if I lose my card?"),
+    ("To cancel my plan, what do I do?", "What do I do to cancel my plan?"),
+    ("When travelling with a baby, can I bring milk?", "Can I bring milk when travelling with a baby?"),
+    ("可以用支付宝付款吗", "付款可以用支付宝吗"),
+    ("孩子几岁可以上小学", "上小学孩子几岁可以"),
+    ("退款什么时候到账", "什么时候退款到账"),
 ]
 
 

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-PURE = ("normalize", "scope", "wording", "policy", "numerals", "lexicon", "spelling", "reading", "guard", "decision", "judge",
-        "look", "breaker", "presets", "agreement")  # fmt: skip
+PURE = ("normalize", "scope", "wording", "policy", "numerals", "lexicon", "spelling", "reading", "guard", "decision",
+        "judge", "look", "breaker", "presets", "agreement")  # fmt: skip
 
 IMPURE = ("django", "inference", "chatsite", "celery", "torch", "psycopg")
 
