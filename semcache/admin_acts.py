@@ -13,10 +13,12 @@ from django.db import connection, transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from semcache import store
+from semcache import complaints, store
 from semcache.admin_audit import note_entries
 from semcache.models import CacheEntry
 
+# The line by which a marked answer is known again when it is long gone.
+WRONG_HIT = "wrong hit: evicted"
 # The time to live counts from `created_at`, so to renew is to say that the answer is right as of now.
 RENEW = """
 UPDATE semcache_cacheentry e
@@ -47,8 +49,8 @@ def _evict(request: HttpRequest, ids: Sequence[int]) -> int:
 
 
 def _wrong_hit(request: HttpRequest, ids: Sequence[int]) -> int:
-    note_entries(request, ids, "wrong hit: evicted", is_deletion=True)
-    return store.delete(ids)
+    note_entries(request, ids, WRONG_HIT, is_deletion=True)
+    return complaints.mark_wrong(ids)
 
 
 def _renew(request: HttpRequest, ids: Sequence[int]) -> int:

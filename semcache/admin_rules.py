@@ -6,18 +6,21 @@ Parses, calls, formats. Rules are judged by `policy`; nothing is decided here.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
+from django.db import transaction
 from django.db.models import Count, F, Max, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
 from semcache import service
 from semcache.admin_audit import changed, note_many
@@ -25,7 +28,8 @@ from semcache.admin_dryrun import dry_run
 from semcache.admin_entries import forbidden, since
 from semcache.admin_evict import evict_all
 from semcache.admin_try import as_json, compared, told
-from semcache.forms import CacheRuleForm, TryQuestionForm
+from semcache.admin_tuner import STEP, bars, curve, seen_by
+from semcache.forms import CacheRuleForm, ThresholdForm, TryQuestionForm
 from semcache.models import CacheEntry, CacheRule
 from semcache.presets import add_missing
 
@@ -141,6 +145,9 @@ class CacheRuleAdmin(admin.ModelAdmin):
         own = [
             path("presets/", self.admin_site.admin_view(self.presets_view), name="semcache_add_presets"),
             path("dry-run/", self.admin_site.admin_view(self.dry_run_view), name="semcache_dry_run"),
+            path(
+                "<int:rule_id>/tune/", self.admin_site.admin_view(self.tune_view), name="semcache_tune_rule"
+            ),
             path("try.json", self.admin_site.admin_view(self.try_json_view), name="semcache_try_json"),
             path("try/", self.admin_site.admin_view(self.try_view), name="semcache_try_question"),
         ]
@@ -172,6 +179,35 @@ class CacheRuleAdmin(admin.ModelAdmin):
             "tried": dry_run(form.instance) if form.is_valid() else None,
         }  # fmt: skip
         return TemplateResponse(request, "admin/semcache/cacherule/dry_run.html", context)
+
+    @method_decorator(require_http_methods(["GET", "POST"]))
+    def tune_view(self, request: HttpRequest, rule_id: int) -> HttpResponse:
+        """GET shows what thresholds would do, POST applies one."""
+        rule = get_object_or_404(CacheRule, pk=rule_id)
+        is_change = request.method == "POST"
+        if not (self.has_change_permission(request) if is_change else self.has_view_permission(request)):
+            return forbidden()
+        form = ThresholdForm(rule, request.POST or None)
+        if is_change and form.is_valid():
+            self._apply_threshold(request, rule, form.cleaned_data["accept_similarity"])
+            return HttpResponseRedirect(request.path)
+        seen = seen_by(rule)
+        points = curve(seen, rule.verify_similarity)
+        context = self.admin_site.each_context(request) | {
+            "title": _("Threshold of “%s”") % rule.name, "opts": self.opts, "rule": rule, "form": form,
+            "bars": bars(seen), "num_seen": len(seen), "points": points, "curve": [asdict(point) for point in points],
+            "may_change": self.has_change_permission(request), "lowest": str(rule.verify_similarity), "step": str(STEP),
+        }  # fmt: skip
+        return TemplateResponse(request, "admin/semcache/cacherule/tune.html", context)
+
+    def _apply_threshold(self, request: HttpRequest, rule: CacheRule, threshold: float) -> None:
+        said = f"accept_similarity: {rule.accept_similarity} -> {threshold}"
+        with transaction.atomic():
+            rule.accept_similarity = threshold
+            rule.save(update_fields=["accept_similarity", "updated_at"])
+            self.log_change(request, rule, said)
+        service.forget_rules()
+        messages.success(request, _("Accepted from similarity %s now.") % threshold)
 
     def try_view(self, request: HttpRequest) -> HttpResponse:
         if not self.has_view_permission(request):

@@ -59,6 +59,22 @@ class CacheRuleForm(forms.ModelForm):
         return values
 
 
+class ThresholdForm(forms.Form):
+    """The similarity from which a rule serves; not below the one from which it looks more closely."""
+
+    accept_similarity = forms.FloatField(max_value=1.0)
+
+    def __init__(self, rule: CacheRule, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._lowest = rule.verify_similarity
+
+    def clean_accept_similarity(self) -> float:
+        threshold: float = self.cleaned_data["accept_similarity"]
+        if threshold < self._lowest:
+            raise ValidationError(_("Must not be below the similarity from which is verified."))
+        return threshold
+
+
 class TryQuestionForm(forms.Form):
     """A question to try the rules on, as somebody of a business line would ask it of a model."""
 
