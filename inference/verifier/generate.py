@@ -74,8 +74,8 @@ def generate(num_pairs: int, seed: int, held_out: bool = False) -> list[Pair]:
 
 
 def folded(text: str) -> str:
-    """What is left when case, marks and spaces are taken away."""
-    return re.sub(r"[\W_]+", "", text).casefold()
+    """What is left when case, marks and spaces are taken away; C++ and C# stay two."""
+    return re.sub(r"[^\w+#]|_", "", text).casefold()
 
 
 class _Book:

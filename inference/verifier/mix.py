@@ -11,7 +11,7 @@ import hashlib
 import random
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -63,7 +63,27 @@ def mix(folders: Sequence[Path], embed: Embed, seed: int, shares: Shares) -> Mix
         *_statements(folders, embed, rng, shares.statements),
     ]
     generated = generate(shares.held_out, seed, held_out=True)
-    return Mix(train, {"fow": fow_dev, "generated": generated, "intents": intents_dev, "pawsx": paws_dev})
+    dev = {"fow": fow_dev, "generated": generated, "intents": intents_dev, "pawsx": paws_dev}
+    return Mix(_without_noise(train, dev), dev)
+
+
+def _without_noise(train: Sequence[Pair], dev: Mapping[str, Sequence[Pair]]) -> list[Pair]:
+    """Neither pairs with a text that is held out, nor traps that are one text twice, nor pairs with both labels."""
+    held_out = {
+        folded(text) for pairs in dev.values() for pair in pairs for text in (pair.first, pair.second)
+    }
+    labels: dict[frozenset[str], set[bool]] = defaultdict(set)
+    for pair in train:
+        labels[_key(pair)].add(pair.same)
+    return [
+        pair
+        for pair in train
+        if len(labels[_key(pair)]) == 1 and not _key(pair) & held_out and (pair.same or len(_key(pair)) == 2)
+    ]
+
+
+def _key(pair: Pair) -> frozenset[str]:
+    return frozenset((folded(pair.first), folded(pair.second)))
 
 
 def _by_text(pairs: Sequence[Pair], share: float) -> tuple[list[Pair], list[Pair]]:

@@ -25,7 +25,7 @@ from inference.models.verifier import load_verifier
 from inference.offline.scores import score_over
 from inference.verifier import sources
 from inference.verifier.batches import Batches
-from inference.verifier.generate import generate
+from inference.verifier.generate import folded, generate
 from inference.verifier.mix import Mix, Shares, mix
 from inference.verifier.sources import SourceError, read_lines
 from inference.verifier.train import Workshop, train
@@ -63,7 +63,10 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "fow_pairs_dev.jsonl": [json.dumps(row) for row in asked],
         "gptcache_mock.jsonl": [json.dumps(row) for row in facts],
         "pawsx_zh_train.tsv": [f"{n} 年有雨\t{n} 年下雨\t{n % 2}" for n in range(40)],
-        "banking77_train.tsv": [f"question {a} on {n}\tintent{n}" for n in range(40) for a in "abcd"],
+        "banking77_train.tsv": [
+            *(f"question {a} on {n}\tintent{n}" for n in range(40) for a in "abcd"),
+            *(f"a text of all intents\tintent{n}" for n in range(40)),
+        ],
         "clinc150_train.tsv": [
             *(f"{a} asks {intent}\t{intent}" for intent in plain for a in "abcd"),
             *(f"weather in {a}\tweather" for a in "abcd"),
@@ -200,8 +203,8 @@ def test_the_shipped_folder_scores_as_at_the_end_of_training(base: Path, data: P
     same = np.array([pair.same for pair in held_out])
     row = next(line for line in said.split("\n") if line.startswith("| generated"))
     cells = [cell.strip() for cell in row.split("|")]
-    assert cells[6] == f"{(scores[~same] > 0.5).mean():.3f}"
-    assert cells[7] == f"{(scores[same] > 0.5).mean():.3f}"
+    assert cells[7] == f"{(scores[~same] > 0.5).mean():.3f}"
+    assert cells[8] == f"{(scores[same] > 0.5).mean():.3f}"
     again = train(workshop, PLAN, SHARES)
     assert (again / "manifest.json").read_bytes() == (out / "manifest.json").read_bytes()
     with pytest.raises(ModelNotUsable, match="set EMBED_MODEL"):
@@ -214,8 +217,17 @@ def test_the_mix_keeps_what_is_held_out_apart(data: Path) -> None:
     assert mix([data], embed, 0, SHARES) == made
     for part, pairs in made.dev.items():
         assert pairs, part
-        trained = {text for pair in made.train for text in (pair.first, pair.second)}
-        assert not trained & {text for pair in pairs for text in (pair.first, pair.second)}, part
+        trained = {folded(text) for pair in made.train for text in (pair.first, pair.second)}
+        assert not trained & {folded(text) for pair in pairs for text in (pair.first, pair.second)}, part
+
+
+def test_no_text_is_a_trap_for_itself_and_no_pair_has_both_labels(data: Path) -> None:
+    """Data sets hold one text under two intents; without a rule it would be learned as two questions."""
+    made = mix([data], embed, 0, Shares(generated=40, intents=400, statements=8, held_out=16))
+    assert not [pair for pair in made.train if not pair.same and folded(pair.first) == folded(pair.second)]
+    labels: dict[frozenset[str], bool] = {}
+    for pair in made.train:
+        assert labels.setdefault(frozenset((folded(pair.first), folded(pair.second))), pair.same) == pair.same
 
 
 def test_intents_with_slots_and_questions_out_of_scope_give_no_paraphrases(data: Path) -> None:
