@@ -15,6 +15,7 @@ from semcache import guard, wording
 from semcache.evaluation.metrics import NEVER, Trial
 from semcache.evaluation.sets import OUT_OF_SCOPE, Labelled, Pair, Talks
 from semcache.evaluation.vectors import Embed, Verify
+from semcache.judge import MIN_AGREED_CHARS, agree
 
 COSINE, GUARDED, VERIFIED = "cosine", "guard", "guard, then verifier"
 PRODUCT, LATER_TURNS = "product", "product, later turns by meaning"
@@ -43,8 +44,8 @@ def of_pairs(pairs: Sequence[Pair], embed: Embed, verify: Verify | None = None) 
 def of_intents(
     stored: Sequence[Labelled], asked: Sequence[Labelled], embed: Embed, verify: Verify | None = None
 ) -> Trials:
-    """All of `stored` has its intent's answer; each of `asked` gets the nearest one, or the nearest that the guard
-    lets through; the verifier is asked about one neighbour where the guard passes none.
+    """All of `stored` has its intent's answer, as one written by hand; each of `asked` gets the nearest one, or the
+    first that the guard or the agreement of several lets through; the verifier is asked about one where none passes.
 
     A question out of scope is never stored, and whatever it gets is wrong.
     """
@@ -55,6 +56,9 @@ def of_intents(
         nearest = [(stored[place], similarity) for place, similarity in neighbours]
         evidence = [guard.verdicts(neighbour.text, question.text) for neighbour, _ in nearest]
         passing = _first(nearest, map(guard.may_serve, evidence))
+        is_agreed = agree([_answer(neighbour) for neighbour, _ in nearest])
+        if is_agreed and guard.may_be_overruled(evidence[0]):
+            passing = nearest[0]
         in_doubt = _first(nearest, map(guard.may_be_overruled, evidence))
         found[COSINE].append(_answered(question, nearest[0]))
         found[GUARDED].append(_answered(question, passing))
@@ -62,6 +66,10 @@ def of_intents(
     if verify is not None:
         found[VERIFIED] = _second_opinions(asked, doubtful, found[GUARDED], verify)
     return found
+
+
+def _answer(question: Labelled) -> str:
+    return question.intent.ljust(MIN_AGREED_CHARS)
 
 
 def _first(
@@ -139,7 +147,7 @@ def _nearest(
     for start in range(0, len(queries), ROWS_AT_ONCE):
         similarities = queries[start : start + ROWS_AT_ONCE] @ keys.T
         for row in similarities:
-            places = np.argpartition(-row, NUM_NEIGHBOURS)[:NUM_NEIGHBOURS]
+            places = np.argpartition(-row, NUM_NEIGHBOURS - 1)[:NUM_NEIGHBOURS]
             places = places[np.argsort(-row[places])]
             yield [(int(place), float(row[place])) for place in places]
 

@@ -1,0 +1,65 @@
+"""Several nearest questions with one answer speak for it; they never speak against evidence of a difference."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from semcache.decision import Hit, Reason
+from semcache.judge import judge
+from semcache.policy import Rule
+
+RULE = Rule(id=1, name="rule", accept_similarity=0.9, verify_similarity=0.8)
+LONG = (
+    "We deliver within two working days to every address in the country, and you are told by mail when. " * 2
+)
+
+
+def hit(number: int, question: str, answer: str = LONG, similarity: float = 0.95) -> Hit:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    return Hit(number, question, answer, (), "", 1, now, 0, similarity - number / 1000)
+
+
+def neighbours(*answers: str, question: str = "How fast is delivery?") -> list[Hit]:
+    return [hit(number, f"{question}{' ' * number}", answer) for number, answer in enumerate(answers)]
+
+
+def test_three_nearest_questions_with_one_answer_overrule_missing_words():
+    judged = judge(RULE, "How soon will my parcel come?", neighbours(LONG, LONG, LONG, "Another answer."))
+    assert judged.hit is not None
+    assert judged.hit.entry_id == 0
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [(LONG, LONG), (LONG, LONG, "Another answer."), ("Another answer.", LONG, LONG, LONG), ("Yes.",) * 3],
+    ids=["too few", "one differs", "the nearest differs", "too short to mean it"],
+)
+def test_fewer_other_or_short_answers_overrule_nothing(answers):
+    judged = judge(RULE, "How soon will my parcel come?", neighbours(*answers))
+    assert (judged.hit, judged.reason) == (None, Reason.GREY_ZONE)
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked"),
+    [
+        ("What is the fee for 2 bags?", "What does luggage of 3 bags cost?"),
+        ("Is the shop open on Monday?", "Can I come to the shop on Sunday?"),
+        ("Which plans include roaming?", "Which plans have no data roaming?"),
+        ("How do I get to the Oslo office?", "How do I get to your Bergen branch?"),
+    ],
+)
+def test_agreement_never_overrules_numbers_days_negation_or_names(stored, asked):
+    assert judge(RULE, asked, neighbours(LONG, LONG, LONG, question=stored)).hit is None
+
+
+def test_a_second_opinion_is_asked_where_only_words_are_missing_however_near():
+    judged = judge(RULE, "How soon will my parcel come?", neighbours("One.", "Two."))
+    assert [near.entry_id for near in judged.unsure] == [0, 1]
+    assert judge(RULE, "How fast is delivery of 3 bags?", neighbours("One.", "Two.")).unsure == ()
+
+
+def test_agreement_serves_nothing_below_the_threshold():
+    far = [hit(number, "How fast is delivery?", LONG, similarity=0.89) for number in range(3)]
+    assert judge(RULE, "How soon will my parcel come?", far).hit is None
