@@ -230,3 +230,29 @@ class CacheLook(models.Model):
 
     def __str__(self) -> str:
         return f"{self.outcome} ({self.reason})"
+
+
+class CacheComplaint(models.Model):
+    """Two questions, as hashes, of which the first must never again be answered with the second's stored answer."""
+
+    id = models.BigAutoField(primary_key=True)
+    scope = models.CharField(max_length=64)
+    asked_sha256 = models.CharField(max_length=64)
+    # "" where only this very question is meant.
+    reading_sha256 = models.CharField(max_length=64)
+    stored_sha256 = models.CharField(max_length=64)
+    why = models.CharField(max_length=16)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name = _("complaint")
+        verbose_name_plural = _("complaints")
+        indexes: ClassVar = [models.Index(fields=["scope", "stored_sha256"], name="complaint_of_entry")]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["scope", "asked_sha256", "stored_sha256"], name="one_complaint_per_pair"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.why

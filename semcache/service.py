@@ -19,8 +19,9 @@ from uuid import UUID
 
 from django.db import Error
 
-from semcache import policy, question_log, store, wording
+from semcache import complaints, policy, question_log, store, wording
 from semcache.breaker import Breaker
+from semcache.complaints import Complaint, Served
 from semcache.decision import (
     Answer,
     Candidate,
@@ -46,8 +47,9 @@ from semcache.usage import FLUSH_AFTER_S, HitCounter
 from semcache.wording import Lasting
 
 __all__ = [
-    "Answer", "Candidate", "Decision", "Embed", "Hit", "NoVerifier", "Outcome", "Question", "Reason", "Verify",
-    "evict", "flush_hits", "forget_rules", "lookup", "remember", "set_executor", "tried",
+    "Answer", "Candidate", "Complaint", "Decision", "Embed", "Hit", "NoVerifier", "Outcome", "Question", "Reason",
+    "Served", "Verify",
+    "complain", "evict", "flush_hits", "forget_rules", "lookup", "remember", "set_executor", "tried",
 ]  # fmt: skip
 
 logger = logging.getLogger(__name__)
@@ -122,6 +124,14 @@ async def remember(decision: Decision, question: Question, answer: Answer) -> in
 async def evict(entry_ids: Sequence[int]) -> int:
     """Delete entries; how many there were. Raises what the database raises: who asks for it must know."""
     return await in_database(store.delete, entry_ids)
+
+
+async def complain(served: Served, why: Complaint) -> bool:
+    """A stored answer was no answer to what was asked; False when its owner has no such entry in reach.
+
+    Raises what the database raises: who complains must know.
+    """
+    return await in_database(complaints.complain, served, why)
 
 
 def forget(generations: Sequence[UUID]) -> int:
@@ -227,8 +237,10 @@ async def _nearest(look: Look, verify: Verify | None) -> Decision:
         look.rule.ttl_s,
         is_shared=scope.sharing == "public",
     )
+    near = [hit.entry_id for hit in neighbours if hit.similarity >= look.rule.verify_similarity]
+    refused = await in_database(complaints.refused, look.text, near) if near else frozenset()
     look.step("nearest")
-    judgement = judge(look.rule, look.text, neighbours)
+    judgement = judge(look.rule, look.text, neighbours, refused)
     look.candidates = judgement.candidates
     look.step("guard")
     if judgement.unsure and verify is not None:

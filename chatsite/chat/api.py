@@ -11,7 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Router, Status
 
-from chatsite.chat import erasure, frames, library
+from chatsite.chat import erasure, feedback, frames, library
 from chatsite.chat.coalesce import coalesce
 from chatsite.chat.ending import stop
 from chatsite.chat.following import Followed, followed, load
@@ -25,6 +25,7 @@ from chatsite.chat.schemas import (
     ConversationItem,
     ConversationOut,
     ConversationPage,
+    FeedbackIn,
     GenerationOut,
     SnapshotOut,
 )
@@ -77,6 +78,13 @@ async def erase_conversation(request: HttpRequest, conversation: UUID) -> Status
 async def get_message(request: HttpRequest, message: UUID, after: int = 0) -> dict[str, Any]:
     """A message as it is now, for clients that can only poll."""
     return _snapshot(await run_in_db(_own_message, _caller(request).user_id, message), after)
+
+
+@router.put("/messages/{uuid:message}/feedback", response={204: None})
+async def rate_message(request: HttpRequest, message: UUID, body: FeedbackIn) -> Status[None]:
+    """A thumb up or down on an answer; the latest one counts."""
+    await feedback.rate(_caller(request), message, body.verdict, body.reason)
+    return Status(204, None)
 
 
 @router.get("/generations/{uuid:generation}", response=GenerationOut)

@@ -11,7 +11,7 @@ from functools import partial
 from uuid import UUID
 
 from chatsite.accounts import quota
-from chatsite.chat import generations, prompt, store
+from chatsite.chat import feedback, generations, prompt, store
 from chatsite.chat.live import LiveAnswer
 from chatsite.chat.models import LIVE_STATES, Message
 from chatsite.chat.reply import answer
@@ -45,6 +45,8 @@ async def ask_again(caller: Caller, client_message_id: UUID, message: UUID) -> A
     """Starts another answer to the same question; the cache is refreshed, not read."""
     await _check_quota(caller)
     stored = await run_in_db(store.store_regeneration, caller.user_id, client_message_id, message)
+    if stored.is_new:
+        await feedback.asked_again(caller, message)
     return _begin(caller, stored, is_refresh=True)
 
 

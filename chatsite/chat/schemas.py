@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from ninja import Field, Schema
@@ -119,3 +119,12 @@ class ConversationChange(Schema):
     system_prompt: Prompt | None = None
     parameters: Parameters | None = None
     active_leaf: UUID | None = None
+
+
+class FeedbackIn(Schema):
+    """What somebody thinks of an answer."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    verdict: Literal["up", "down"]
+    reason: Annotated[str, Field(max_length=500)] = ""

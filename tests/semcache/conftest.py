@@ -62,5 +62,6 @@ def committed(django_db_setup, django_db_blocker) -> Iterator[None]:
 def _empty_tables() -> None:
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM semcache_cachelook")
+        cursor.execute("DELETE FROM semcache_cachecomplaint")
         cursor.execute("DELETE FROM semcache_cacheentry")
         cursor.execute("DELETE FROM semcache_cacherule")

@@ -1,0 +1,117 @@
+"""What people said was wrong: pairs of a question and a stored question whose answer must not serve it again.
+
+A pair holds no words, only hashes: that of the question asked, that of the guard's reading of it (so that the same
+question in another order or with other small words is meant, too), and that of the stored question. It lives in one
+scope, so that nobody's complaint reaches further than the answer did. Synchronous, for database threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.db import connection, transaction
+
+from semcache import store
+from semcache.normalize import canonical, exact_key, sha256_of
+from semcache.reading import read
+
+# The oldest complaints of a scope give way: one is at most as many as the semantic hits that were complained of.
+KEPT_PER_SCOPE = 1000
+
+
+class Complaint(StrEnum):
+    """Why a pair is a negative."""
+
+    THUMBS_DOWN = "thumbs-down"
+    ASKED_FRESH = "asked-fresh"  # whoever got the stored answer wanted another one
+    WRONG_HIT = "wrong-hit"  # said by staff
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A stored answer that was given to the question `asked` of this owner."""
+
+    entry_id: int
+    asked: str
+    tenant: str
+    owner: str
+
+
+# An owner complains of what was in reach: the own, or what is shared with them ("" is everybody).
+_ENTRY = """
+SELECT scope, prompt_sha256, sharing, is_pinned FROM semcache_cacheentry
+ WHERE id = %(entry_id)s AND tenant IN ('', %(tenant)s) AND owner IN ('', %(owner)s)"""
+_ADD = """
+INSERT INTO semcache_cachecomplaint (scope, asked_sha256, reading_sha256, stored_sha256, why, created_at)
+VALUES (%(scope)s, %(asked)s, %(reading)s, %(stored)s, %(why)s, statement_timestamp())
+ON CONFLICT (scope, asked_sha256, stored_sha256) DO NOTHING"""
+# Whom a stored answer served is known from the log of look-ups, as far as that goes back.
+_ADD_LOGGED = """
+INSERT INTO semcache_cachecomplaint (scope, asked_sha256, reading_sha256, stored_sha256, why, created_at)
+SELECT DISTINCT entry.scope, look.prompt_sha256, '', entry.prompt_sha256, %(why)s, statement_timestamp()
+  FROM semcache_cachelook look JOIN semcache_cacheentry entry ON entry.id = look.neighbour
+   AND entry.scope = look.scope AND entry.prompt_sha256 <> look.prompt_sha256
+ WHERE entry.id = ANY(%(ids)s) AND look.outcome = 'hit-semantic'
+ON CONFLICT (scope, asked_sha256, stored_sha256) DO NOTHING"""
+_TRIM = """
+DELETE FROM semcache_cachecomplaint WHERE id IN (
+       SELECT id FROM semcache_cachecomplaint WHERE scope = %(scope)s ORDER BY id DESC OFFSET %(kept)s)"""
+_REFUSED = """
+SELECT entry.id FROM semcache_cacheentry entry
+  JOIN semcache_cachecomplaint complaint
+    ON complaint.scope = entry.scope AND complaint.stored_sha256 = entry.prompt_sha256
+ WHERE entry.id = ANY(%(ids)s) AND (complaint.asked_sha256 = %(asked)s OR complaint.reading_sha256 = %(reading)s)"""
+
+
+def refused(asked: str, entry_ids: Sequence[int]) -> frozenset[int]:
+    """Those of the entries that must not serve the canonical question `asked`."""
+    with connection.cursor() as cursor:
+        cursor.execute(_REFUSED, _keys(asked) | {"ids": list(entry_ids)})
+        return frozenset(row[0] for row in cursor.fetchall())
+
+
+def complain(served: Served, why: Complaint) -> bool:
+    """Take the owner's word for it; False when they have no such entry in reach.
+
+    Another question was answered: the two are a pair from now on, and a private answer goes after a thumb down. The
+    same question was answered: the answer itself is bad and goes; asking afresh replaces it anyway.
+    """
+    asked = canonical(served.asked)
+    with transaction.atomic(), connection.cursor() as cursor:
+        values: dict[str, Any] = {"entry_id": served.entry_id, "tenant": served.tenant, "owner": served.owner}
+        cursor.execute(_ENTRY, values)
+        row = cursor.fetchone()
+        if row is None:
+            return False
+        scope, stored, sharing, is_pinned = row
+        is_other_question = _keys(asked)["asked"] != stored
+        if is_other_question:
+            cursor.execute(_ADD, _keys(asked) | {"scope": scope, "stored": stored, "why": why.value})
+            cursor.execute(_TRIM, {"scope": scope, "kept": KEPT_PER_SCOPE})
+        is_theirs = sharing in ("private", "promoted")
+        if why is Complaint.THUMBS_DOWN and not is_pinned and (is_theirs or not is_other_question):
+            store.delete([served.entry_id])
+    return True
+
+
+def mark_wrong(entry_ids: Sequence[int]) -> int:
+    """Staff calls what these entries served wrong: they go, and never again serve those they served; how many went."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_ADD_LOGGED, {"ids": list(entry_ids), "why": Complaint.WRONG_HIT.value})
+        return store.delete(entry_ids)
+
+
+def _keys(asked: str) -> dict[str, Any]:
+    return {"asked": exact_key(asked, ""), "reading": _reading_key(asked)}
+
+
+def _reading_key(asked: str) -> str:
+    """What the guard reads in a question, whatever the order; never that of a question in which it reads nothing."""
+    reading = read(asked)
+    parts = (sorted(reading.words), sorted(reading.numbers), sorted(reading.dates), sorted(reading.sides))
+    return (
+        sha256_of("reading", repr((parts, reading.is_negated, reading.asks_for))) if reading.words else "none"
+    )
