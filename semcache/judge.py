@@ -14,6 +14,10 @@ from semcache.decision import Candidate, Hit, Reason
 from semcache.guard import Verdict
 from semcache.policy import Rule
 
+# So many nearest questions with one and the same answer, of some length, show that the answer does not hang on the
+# words in which they differ. Three wordings in a list of answers written by hand do so, three times "Yes." does not.
+NUM_AGREEING = 3
+MIN_AGREED_CHARS = 80
 # A verifier's score is its probability that two questions mean the same.
 VERIFIED_FROM = 0.9
 
@@ -22,7 +26,8 @@ VERIFIED_FROM = 0.9
 class Judgement:
     """`hit` is the neighbour to serve, or None for the reason given; `candidates` explain every neighbour.
 
-    Without a hit, `unsure` are those in the grey zone that the guard let through: a second opinion decides.
+    Without a hit, `unsure` are those against which there is no evidence, only words without their equal or a similarity
+    in the grey zone: a second opinion decides.
     """
 
     hit: Hit | None
@@ -46,17 +51,28 @@ def judge(
         is_refused = hit.entry_id in refused
         if is_refused:
             verdicts += (REFUSED,)
-        may_serve = is_near and not is_refused and guard.may_serve(verdicts)
+        is_agreed = hit is neighbours[0] and agree([near.answer for near in neighbours])
+        may_serve = (
+            is_near
+            and not is_refused
+            and (guard.may_serve(verdicts) or (is_agreed and guard.may_be_overruled(verdicts)))
+        )
         is_accepted = hit.similarity >= rule.accept_similarity
         is_served = served is None and may_serve and is_accepted
         served = hit if is_served else served
-        if may_serve and not is_accepted:
+        if is_near and not is_refused and guard.may_be_overruled(verdicts) and not is_served:
             unsure.append(hit)
         candidates.append(
             Candidate(hit.entry_id, hit.question, hit.similarity, verdicts, is_served=is_served)
         )
     reason = _reason(rule, served, unsure, candidates)
     return Judgement(served, reason, tuple(candidates), () if served else tuple(unsure))
+
+
+def agree(answers: Sequence[str]) -> bool:
+    """Whether the first of `answers`, nearest first, are one and the same."""
+    nearest = answers[:NUM_AGREEING]
+    return len(nearest) == NUM_AGREEING and len(set(nearest)) == 1 and len(nearest[0]) >= MIN_AGREED_CHARS
 
 
 def second_opinion(judgement: Judgement, scores: Sequence[float]) -> Judgement:
