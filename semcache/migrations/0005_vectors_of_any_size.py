@@ -12,6 +12,7 @@ DO $$ DECLARE name text; BEGIN
     EXECUTE format('DROP INDEX %I', name);
   END LOOP;
 END $$"""
+DROP_STATISTICS = "DROP STATISTICS IF EXISTS entry_vector_size"
 FORGET_OTHER_SIZES = "UPDATE semcache_cacheentry SET embedding = NULL WHERE vector_dims(embedding) <> 384"
 
 
@@ -24,5 +25,5 @@ class Migration(migrations.Migration):
             name="embedding",
             field=pgvector.django.vector.VectorField(blank=True, null=True),
         ),
-        migrations.RunSQL(migrations.RunSQL.noop, [DROP_INDEXES, FORGET_OTHER_SIZES]),
+        migrations.RunSQL(migrations.RunSQL.noop, [DROP_INDEXES, DROP_STATISTICS, FORGET_OTHER_SIZES]),
     ]

@@ -58,7 +58,7 @@ def values_for(name: str, vector: list[float]) -> dict[str, object]:
 
 def plan(statement: str, name: str) -> str:
     run("SET hnsw.iterative_scan = relaxed_order")
-    lines = run("EXPLAIN " + statement, values_for(name, [1.0] * DIM))
+    lines = run("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) " + statement, values_for(name, [1.0] * DIM))
     return "\n".join(line for (line,) in lines)
 
 
@@ -67,8 +67,9 @@ def test_only_big_shared_scopes_are_searched_through_the_index(rule):
     fill(rule, "small", 30)
     fill(rule, "private", 3000, sharing="private")
     assert shared_index.rebuild() == [NAME]
-    run("ANALYZE semcache_cacheentry")
-    assert f"Index Scan using {NAME}" in plan(store.NEAREST_SHARED, "big")
+    (scan,) = [line for line in plan(store.NEAREST_SHARED, "big").splitlines() if NAME in line]
+    # Without statistics on the vectors' size the planner took the same index and read all of it.
+    assert "Index Scan" in scan and "actual rows=8." in scan
     assert NAME not in plan(store.NEAREST_SHARED, "small")
     assert NAME not in plan(store.NEAREST, "private")
     for name in ("small", "private"):
