@@ -46,11 +46,13 @@ def staff(client, db):
 
 
 @pytest.fixture
-def committed(django_db_setup, django_db_blocker) -> Iterator[None]:
-    """The cache's tables, empty, for tests whose work commits on other threads.
+def committed(transactional_db) -> None:
+    """The cache's tables, empty, for tests whose work commits on other threads."""
 
-    Much faster than flushing every table of the site as transactional tests do.
-    """
+
+@pytest.fixture
+def transactional_db(django_db_setup, django_db_blocker) -> Iterator[None]:
+    """In place of pytest-django's, by whose name the test database is made: emptying every table takes much longer."""
     with django_db_blocker.unblock():
         _empty_tables()
         yield
