@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db import transaction
-from django.db.models import Count, F, Max, QuerySet, Sum
+from django.db.models import Count, F, Max, OuterRef, QuerySet, Subquery, Sum
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
@@ -29,9 +29,12 @@ from semcache.admin_entries import forbidden, since
 from semcache.admin_evict import evict_all
 from semcache.admin_try import as_json, compared, told
 from semcache.admin_tuner import STEP, bars, curve, seen_by
+from semcache.decision import Outcome
 from semcache.forms import CacheRuleForm, ThresholdForm, TryQuestionForm
-from semcache.models import CacheEntry, CacheRule
+from semcache.models import CacheEntry, CacheLook, CacheRule
 from semcache.presets import add_missing
+
+HITS = (Outcome.HIT_EXACT, Outcome.HIT_SEMANTIC)
 
 
 class CacheRuleAdmin(admin.ModelAdmin):
@@ -42,7 +45,7 @@ class CacheRuleAdmin(admin.ModelAdmin):
     change_list_template = "admin/semcache/cacherule/change_list.html"
     change_form_template = "admin/semcache/cacherule/change_form.html"
     list_display = (
-        "name", "is_enabled", "priority", "matches", "what", "shown_ttl", "num_entries", "num_hits",
+        "name", "is_enabled", "priority", "matches", "what", "shown_ttl", "num_entries", "num_hits", "hit_rate",
         "last_hit", "saved_tokens",
     )  # fmt: skip
     list_editable = ("priority",)
@@ -74,7 +77,10 @@ class CacheRuleAdmin(admin.ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[CacheRule]:
         rules: QuerySet[CacheRule] = super().get_queryset(request)
+        looks = CacheLook.objects.filter(rule=OuterRef("pk")).order_by().values("rule")
         return rules.annotate(
+            look_count=Subquery(looks.annotate(n=Count("pk")).values("n")),
+            found_count=Subquery(looks.filter(outcome__in=HITS).annotate(n=Count("pk")).values("n")),
             entry_count=Count("entries"),
             hit_count=Sum("entries__use__hits", default=0),
             last_hit_at=Max("entries__use__last_used_at"),
@@ -99,11 +105,15 @@ class CacheRuleAdmin(admin.ModelAdmin):
         url = reverse("admin:semcache_cacheentry_changelist")
         return format_html('<a href="{}?rule__id__exact={}">{}</a>', url, rule.pk, rule.entry_count)  # type: ignore[attr-defined]
 
-    @admin.display(description=_("hits (rate)"), ordering="hit_count")
-    def num_hits(self, rule: CacheRule) -> str:
-        """Of what is stored now: each stored answer was asked for once without a hit."""
-        hits, entries = rule.hit_count, rule.entry_count  # type: ignore[attr-defined]
-        return f"{hits} ({hits / (hits + entries):.0%})" if entries else "0"
+    @admin.display(description=_("hits"), ordering="hit_count")
+    def num_hits(self, rule: CacheRule) -> int:
+        return rule.hit_count  # type: ignore[attr-defined, no-any-return]
+
+    @admin.display(description=_("hit rate"))
+    def hit_rate(self, rule: CacheRule) -> str:
+        """Of the look-ups in the log, which goes back a week at most."""
+        looks, found = rule.look_count, rule.found_count or 0  # type: ignore[attr-defined]
+        return f"{found / looks:.0%}" if looks else "–"
 
     @admin.display(description=_("last hit"), ordering="last_hit_at")
     def last_hit(self, rule: CacheRule) -> str:

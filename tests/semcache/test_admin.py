@@ -183,12 +183,15 @@ def test_the_list_shows_what_a_rule_saves(staff):
     rule = factories.rule(ttl_s=86_400)
     for number, entry in enumerate(rows(rule, 2, num_tokens=100)):
         CacheEntryUse.objects.create(entry=entry, last_used_at=timezone.now(), hits=number * 6)
+    asked("a", rule=rule, outcome="hit-exact")
+    asked("b", rule=rule, outcome="hit-semantic")
+    asked("c", "d", rule=rule)
     factories.rule(name="never used")
     used, unused = staff.get(RULES).context["cl"].result_list
     admin = CacheRuleAdmin(CacheRule, site)
-    assert [admin.num_hits(used), admin.saved_tokens(used)] == ["6 (75%)", 600]
-    assert [admin.num_hits(unused), admin.saved_tokens(unused), admin.last_hit(unused)] == ["0", 0, "–"]
+    assert [admin.num_hits(used), admin.hit_rate(used), admin.saved_tokens(used)] == [6, "50%", 600]
     assert "minutes" in admin.last_hit(used)
+    assert [admin.num_hits(unused), admin.hit_rate(unused), admin.last_hit(unused)] == [0, "–", "–"]
 
 
 def asked(*texts: str, **values: Any) -> None:

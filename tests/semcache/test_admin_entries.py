@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from semcache import admin_evict
-from semcache.models import CacheEntry
+from semcache.models import CacheComplaint, CacheEntry, CacheLook
 from tests.semcache import factories
 from tests.semcache.factories import ask, store
 from tests.semcache.test_eviction import left, rows, use
@@ -124,6 +124,21 @@ def test_a_button_acts_at_once_by_post_only(staff, name, line, num_left):
     assert len(left()) == num_left
     assert said() == [line]
     assert f'action="{act_url(entry, name)}"' not in staff.get(ENTRIES).content.decode()
+
+
+def test_a_wrong_hit_is_a_pair_that_never_matches_again(staff):
+    (entry,) = rows(factories.rule(ttl_s=86_400), 1)
+    CacheLook.objects.create(
+        asked_at=timezone.now(), rule=entry.rule, outcome="hit-semantic", reason="similar", sharing="private",
+        tenant="default", model="small", scope=entry.scope, prompt_sha256=sha256("asked"), neighbour=entry.pk,
+    )  # fmt: skip
+    staff.post(act_url(entry, "wrong-hit"))
+    pair = CacheComplaint.objects.get()
+    assert (pair.asked_sha256, pair.stored_sha256, pair.why) == (
+        sha256("asked"),
+        entry.prompt_sha256,
+        "wrong-hit",
+    )
 
 
 def test_a_button_returns_to_a_page_of_this_site_only(staff):
