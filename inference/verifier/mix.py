@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from inference.verifier.frames import LANGUAGES
 from inference.verifier.generate import Pair, folded, generate
 from inference.verifier.sources import read_intents, read_pairs
 
@@ -62,8 +63,10 @@ def mix(folders: Sequence[Path], embed: Embed, seed: int, shares: Shares) -> Mix
         *intents_train,
         *_statements(folders, embed, rng, shares.statements),
     ]
+    dev = {"fow": fow_dev, "intents": intents_dev, "pawsx": paws_dev}
     generated = generate(shares.held_out, seed, held_out=True)
-    dev = {"fow": fow_dev, "generated": generated, "intents": intents_dev, "pawsx": paws_dev}
+    for language in LANGUAGES:
+        dev[f"generated_{language}"] = [pair for pair in generated if pair.source.startswith(f"{language}:")]
     return Mix(_without_noise(train, dev), dev)
 
 

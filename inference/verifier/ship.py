@@ -21,7 +21,7 @@ from inference.verifier.trainer import Weights
 
 CARD_NAME = "README.md"
 # PAWS-X is reported, but says nothing about questions to a cache.
-JUDGED = ("fow", "generated", "intents")
+JUDGED = ("fow", "generated_en", "generated_zh", "intents")
 
 Labels = Mapping[str, Sequence[bool]]  # by part of what is held out
 Logits = Mapping[str, np.ndarray]

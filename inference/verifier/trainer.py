@@ -36,7 +36,7 @@ class Plan:
     seed: int = 0
     epochs: int = 3
     batch_size: int = 32
-    learning_rate: float = 5e-4
+    learning_rate: float = 7e-4  # of adapters; layers of their own (rank 0) want about 1e-4
     rank: int = 32
     num_looks: int = 20  # at what is held out
     patience: int = 6  # looks without a better one

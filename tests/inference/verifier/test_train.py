@@ -22,7 +22,7 @@ from inference.models.errors import ModelNotUsable
 from inference.models.store import verify
 from inference.models.tiny import write_tiny_embedder
 from inference.models.verifier import load_verifier
-from inference.offline.scores import score_over
+from inference.offline.scores import score, score_over
 from inference.verifier import sources
 from inference.verifier.batches import Batches
 from inference.verifier.generate import folded, generate
@@ -185,7 +185,9 @@ def test_both_orders_of_a_pair_are_seen(base: Path, tmp_path: Path) -> None:
     }
 
 
-def test_the_shipped_folder_scores_as_at_the_end_of_training(base: Path, data: Path, tmp_path: Path) -> None:
+def test_the_shipped_folder_scores_as_at_the_end_of_training(
+    base: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines: list[str] = []
     workshop = Workshop(base, [data], tmp_path / "work", tmp_path / "out", lines.append)
     out = train(workshop, PLAN, SHARES)
@@ -199,9 +201,13 @@ def test_the_shipped_folder_scores_as_at_the_end_of_training(base: Path, data: P
     said = next(line for line in lines if line.startswith("calibrated"))
     assert said.partition("\n")[2] in (out / "README.md").read_text()
     held_out = generate(SHARES.held_out, PLAN.seed, held_out=True)
-    scores = score_over(base, out, [(pair.first, pair.second) for pair in held_out], "fp32")
+    held_out = [pair for pair in held_out if pair.source.startswith("zh:")]
+    texts = [(pair.first, pair.second) for pair in held_out]
+    scores = score_over(base, out, texts, "fp32")
+    monkeypatch.setenv("EMBED_MODEL", str(base))
+    np.testing.assert_array_equal(score(out, texts, "fp32"), scores)
     same = np.array([pair.same for pair in held_out])
-    row = next(line for line in said.split("\n") if line.startswith("| generated"))
+    row = next(line for line in said.split("\n") if line.startswith("| generated_zh"))
     cells = [cell.strip() for cell in row.split("|")]
     assert cells[7] == f"{(scores[~same] > 0.5).mean():.3f}"
     assert cells[8] == f"{(scores[same] > 0.5).mean():.3f}"
