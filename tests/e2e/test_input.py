@@ -100,7 +100,7 @@ def test_enter_is_a_new_line_on_touch_screens(
     tab.wait_for_end()
     page.get_by_role("button", name="Chats").click()
     expect(page.locator("#conversations li")).to_have_count(1)
-    page.get_by_role("link", name="New chat").first.click()
+    page.locator("#rail").get_by_role("link", name="New chat").click()
     expect(page.locator("#rail")).not_to_be_visible()
     assert tab.faults() == []
     context.close()
