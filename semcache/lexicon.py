@@ -26,7 +26,7 @@ FUNCTION_EN = words(
     get gets got getting obtain receive much many exactly possible possibly able way ways
     whats hows wheres whens whos im ive id thats yes yeah yep sorry bother cheers but also
     one kindly require required requires u ur pls plz thx whether take took taken taking takes make made making makes
-    teh hte waht hwat whta hwo taht thsi adn yuo cna wich whcih wehn hwen shoudl woudl coudl
+    teh hte taht thsi adn yuo cna wich whcih shoudl woudl coudl
     submit submitting submitted dont doesnt didnt cant wont isnt arent wasnt
     """
 )
@@ -185,7 +185,8 @@ SYNONYMS_EN: tuple[tuple[str, ...], ...] = (
     ("refund", "refundable"),
     ("arrive", "arrival"),
     ("depart", "departure"),
-    ("different", "difference", "differ"),
+    ("different", "difference", "differ", "diff"),
+    ("building", "bldg"),
     # Irregular forms.
     ("send", "sent"),
     ("lose", "lost"),
@@ -207,6 +208,9 @@ PHRASES_EN: tuple[tuple[str, str], ...] = (
     (r"\b(?:what are )?(your|the) (?:opening|business) (?:hours|times)\b", r"when are \1 open"),
     (r"(?<=\d) ?m\b", " metre"),
     (r"\brecieve", "receive"),
+    (r"\b(?:waht|whta|hwat)\b", "what"),
+    (r"\b(?:wehn|hwen)\b", "when"),
+    (r"\bhwo\b", "how"),
     (r"\btom+or+ow\b", "tomorrow"),
     (r"\bo'?clock\b", ""),
     (r"\b(?:lemme|let me) (?:know|see)\b", "tell me"),
@@ -525,6 +529,8 @@ PHRASES_ZH: tuple[tuple[str, str], ...] = (
     (r"的?(?:原因|理由)(?:是什么|有哪些|是啥)", "为什么"),
     (r"(?:的)?(?:意思|含义|定义)(?:是什么|是啥)?|是什么意思|什么叫做?|何谓", "什么是"),
     (r"(?:需要|要)?(?:花费?)?(?:多长时间|多少时间|多久时间|几天)", "多久"),
+    (r"([\u4e00-\u9fff])[不没]\1", r"\1"),  # "够不够"
+    (r"几月几[号日]|几[号日]", "哪天"),
     (r"十几", "十余"),
     (r"几十", "数十"),
 )
@@ -581,6 +587,15 @@ COURTESIES_BEFORE = (
     r"(?:i|we) (?:want|need) to (?:know|find out)",
     r"(?:i|we) (?:was|were|am|'m|are|'re) (?:just )?(?:wondering|curious)(?: about)?",
     r"i'm (?:just )?(?:wondering|curious)", r"i wonder",
+    r"(?:just )?curious", r"quick q",
+    r"would it be possible(?: for you)? to (?:tell me|explain|let me know|ask)",
+    r"(?:i|we)(?:'d| would) be (?:very |really |so )?grateful if you (?:could|would) (?:tell me|explain|let me know)",
+    r"would you be (?:able|so kind as) to (?:tell me|explain|let me know)",
+    r"(?:i )?hope you(?:'re| are) (?:doing )?well",
+    r"(?:may|might|can|could) (?:i|we) know", r"(?:i|we) (?:need|want) (?:some |your )?help (?:with|understanding)",
+    r"(?:can|could|would|will) (?:you|someone|anyone) (?:please )?help me(?: with| to)?",
+    r"help me (?:understand|with)",
+    r"(?:please )?advise(?: me)?(?: on)?", r"please (?:can|could|would) you (?:tell me|explain|let me know)",
     r"i(?:'d| would) (?:really )?appreciate it if you could tell me", r"i have a question",
     r"(?:may|might|can|could) (?:i|we) ask(?: you)?", r"(?:please )?(?:tell|show|give) (?:me|us)(?: about)?",
     r"let me know",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 VOWELS = frozenset("aeiouy")
 MIN_LETTERS = 5  # "form" and "from"
-MIN_LETTERS_LEFT_OUT = 7  # "contact" and "contract", "through" and "though"
+MIN_LETTERS_LEFT_OUT = 6
 KEYS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 # Real words that are a slip apart, as stems.
 BOTH_REAL = frozenset(
@@ -15,6 +15,8 @@ BOTH_REAL = frozenset(
     for pair in (
         "desert dessert", "carton cartoon", "united untied", "casual causal", "martial marital",
         "sacr scar", "sacred scared", "angel angl", "angel angle", "trial trail", "diary dairy", "quiet quit",
+        "father farther", "infect inflect", "singer signer", "dinner diner", "supper super", "planner planer",
+        "filler filer", "statue statute", "breath breadth", "though through", "county country",
         "silver sliver", "infection inflection", "defection deflection", "mediation medication", "collision collusion",
         "prescription proscription", "ingenious ingenuous", "immanent imminent", "discreet discrete",
         "confidant confident", "reflection refection", "transmission transition",
