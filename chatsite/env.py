@@ -148,7 +148,10 @@ class WebConfig:
         between=(1, 100_000_000),
     )
     cache_max_per_owner: int = setting(
-        "SEMCACHE_MAX_PER_OWNER", 1000, "Private entries kept per user.", between=(1, 10_000_000)
+        "SEMCACHE_MAX_PER_OWNER",
+        1000,
+        "Private entries kept per user. Of a full rule or table, who has more entries than this loses theirs first.",
+        between=(1, 10_000_000),
     )
     cache_epoch: str = setting(
         "SEMCACHE_EPOCH", "1", "Knowledge epoch: change it and every older answer is out of scope."
