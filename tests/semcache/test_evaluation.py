@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from django.core.management import call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -217,3 +218,12 @@ def test_table_json_and_picture_show_the_same_set():
     drawn = ElementTree.fromstring(picture.svg(found))
     assert "set <1>" in [text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
     assert "prefers-color-scheme: dark" in picture.svg(found)
+
+
+def test_the_command_prints_and_writes_the_sets_that_were_asked_for(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(vectors, "kept_in", lambda folder: lambda texts: np.ones((len(texts), 1)))
+    call_command("cache_eval", "--set", "conversations", "--json", "--out", str(tmp_path))
+    printed = json.loads(capsys.readouterr().out)
+    assert [found["set"] for found in printed] == ["fow conversations"]
+    assert json.loads((tmp_path / "cache-eval.json").read_text()) == printed
+    assert (tmp_path / "cache-eval.svg").read_text().startswith("<svg")
