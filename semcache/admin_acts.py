@@ -11,18 +11,25 @@ from typing import Any
 
 from django.db import connection, transaction
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from semcache import complaints, store
-from semcache.admin_audit import note_entries
+from semcache import complaints, store, wording
+from semcache.admin_audit import note_each, note_entries
 from semcache.models import CacheEntry
+from semcache.wording import Lasting
 
 # The line by which a marked answer is known again when it is long gone.
 WRONG_HIT = "wrong hit: evicted"
-# The time to live counts from `created_at`, so to renew is to say that the answer is right as of now.
+# The time to live counts from `created_at`, so to renew is to say that the answer is right as of now. What is said of
+# today ends with it all the same.
 RENEW = """
 UPDATE semcache_cacheentry e
-   SET created_at = statement_timestamp(), expires_at = statement_timestamp() + r.ttl_s * interval '1 second'
+   SET created_at = statement_timestamp(),
+       expires_at = least(statement_timestamp() + r.ttl_s * interval '1 second',
+                          CASE WHEN e.id = ANY(%(for_today)s) THEN
+                               (date_trunc('day', statement_timestamp() AT TIME ZONE %(zone)s) + interval '1 day')
+                               AT TIME ZONE %(zone)s END)
   FROM semcache_cacherule r
  WHERE r.id = e.rule_id AND e.id = ANY(%(ids)s)"""
 
@@ -54,11 +61,17 @@ def _wrong_hit(request: HttpRequest, ids: Sequence[int]) -> int:
 
 
 def _renew(request: HttpRequest, ids: Sequence[int]) -> int:
-    old = CacheEntry.objects.filter(pk__in=ids).values_list("pk", "expires_at")
-    for entry_id, expires_at in old:
-        note_entries(request, [entry_id], f"renewed: expired at {expires_at.isoformat()} before")
+    old = list(CacheEntry.objects.filter(pk__in=ids).values_list("pk", "question", "expires_at"))
+    note_each(
+        request, {pk: f"renewed: expired at {ended.isoformat()} before" for pk, _question, ended in old}
+    )
+    values: dict[str, Any] = {
+        "ids": list(ids),
+        "for_today": [pk for pk, question, _ended in old if wording.lasting(question) is Lasting.THIS_DAY],
+        "zone": timezone.get_current_timezone_name(),
+    }
     with connection.cursor() as cursor:
-        cursor.execute(RENEW, {"ids": list(ids)})
+        cursor.execute(RENEW, values)
         return int(cursor.rowcount)
 
 

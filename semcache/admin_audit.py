@@ -6,7 +6,7 @@ Messages are plain data (`ttl_s: 600 -> 60`), the same in every language, becaus
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.contrib.admin.models import CHANGE, DELETION, LogEntry
@@ -39,8 +39,13 @@ def note_entries(
     request: HttpRequest, entry_ids: Iterable[int], said: str, *, is_deletion: bool = False
 ) -> None:
     """One line for each entry, which may be gone already. Its question does not enter the log: it is somebody's."""
+    note_each(request, dict.fromkeys(entry_ids, said), is_deletion=is_deletion)
+
+
+def note_each(request: HttpRequest, said: Mapping[int, str], *, is_deletion: bool = False) -> None:
+    """The same with a text of its own for each entry's id."""
     LogEntry.objects.bulk_create(
-        [_line(request, CacheEntry, str(entry_id), said, is_deletion) for entry_id in entry_ids]
+        [_line(request, CacheEntry, str(entry_id), text, is_deletion) for entry_id, text in said.items()]
     )
 
 

@@ -56,7 +56,7 @@ async def look_up(turn: Turn) -> Looked | None:
         return None
     question = question_of(turn, info)
     try:
-        decision = await service.lookup(question, _embed, _verify if info.verifier else None)
+        decision = await service.lookup(question, embed, verify if info.verifier else None)
     except Exception:  # the cache is optional: its own bugs must not cost an answer
         logger.exception("the semantic cache failed")
         observe_lookup("bypass")
@@ -159,14 +159,14 @@ def canonical(sampling: Sampling) -> str:
     return json.dumps(given, sort_keys=True)
 
 
-async def _embed(texts: list[str]) -> list[Sequence[float]]:
+async def embed(texts: list[str]) -> list[Sequence[float]]:
     try:
         return list((await engine().embed(texts)).vectors)
     except EngineError as error:
         raise ConnectionError(error.message) from error
 
 
-async def _verify(pairs: list[tuple[str, str]]) -> list[float]:
+async def verify(pairs: list[tuple[str, str]]) -> list[float]:
     try:
         return await engine().verify(pairs)
     except NotSupported as error:  # an engine that was started again without one

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from uuid import uuid4
 
-from chatsite.chat.semantic import _embed, _verify, question_of
+from chatsite.chat.semantic import embed, question_of, verify
 from chatsite.chat.turn import Caller, Turn
 from chatsite.engine import engine_info
 from inference.types import Segment
@@ -24,4 +24,4 @@ async def as_asked(text: str, tenant: str, owner: str) -> Asked | None:
         caller=Caller(user_id=0, tenant=tenant), generation=uuid4(), segments=(Segment("user", text),)
     )
     question = replace(question_of(turn, info), owner=owner)
-    return Asked(question, _embed, _verify if info.verifier else None)
+    return Asked(question, embed, verify if info.verifier else None)

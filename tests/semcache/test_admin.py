@@ -52,6 +52,7 @@ def test_a_good_rule_is_saved(staff):
     ],
 )
 def test_a_bad_value_is_named_at_its_field_and_nothing_is_saved(staff, field, value):
+    """AD-01."""
     response = staff.post(ADD, GOOD | {field: value})
     assert response.status_code == 200
     assert field in response.context["adminform"].form.errors
@@ -115,6 +116,31 @@ def test_nobody_without_the_permission_enters(client, name):
         get_user_model().objects.create_user(username="staff", password="x" * 12, is_staff=True)
     )
     assert client.get(url).status_code == 403
+
+
+def test_the_page_shows_the_same_winner_whatever_the_order_of_ids(staff):
+    """AD-03: never-cache first, then priority, then the more specific rule, then the lower id."""
+    values: dict[str, dict[str, Any]] = {
+        "weather": {"keywords": ["weather"], "ttl_s": 600, "priority": 10},
+        "Oslo": {"keywords": ["weather in Oslo"], "ttl_s": 60, "priority": 10},
+        "payment": {"keywords": ["payment"], "mode": "off", "priority": 1},
+        "all": {"ttl_s": 86_400, "priority": 100},
+    }
+
+    def winners() -> list[str]:
+        url = reverse("admin:semcache_try_question")
+        texts = ("weather in Oslo", "payment for weather app", "hello")
+        return [staff.get(url, {"text": text}).context["explanation"].winner.name for text in texts]
+
+    for names in (list(values), list(reversed(values))):
+        CacheRule.objects.all().delete()
+        for name in names:
+            factories.rule(name=name, **values[name])
+        assert winners() == ["Oslo", "payment", "all"]
+    CacheRule.objects.filter(name="Oslo").update(is_enabled=False)
+    assert winners() == ["weather", "payment", "all"]
+    CacheRule.objects.update(is_enabled=True, priority=10)
+    assert winners() == ["Oslo", "payment", "all"]
 
 
 def test_presets_need_the_permission_to_add(client):

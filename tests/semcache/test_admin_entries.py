@@ -167,6 +167,16 @@ def test_a_renewed_answer_lives_again_from_now_on(staff):
     assert said() == [f"renewed: expired at {entry.expires_at.isoformat()} before"]
 
 
+def test_an_answer_for_today_is_not_renewed_past_midnight(staff):
+    rule = factories.rule(ttl_s=10 * 86_400)
+    entry = factories.row("a" * 64, "b" * 64, rule, question="What is the weather today?")
+    staff.post(act_url(entry, "renew"))
+    entry.refresh_from_db()
+    ends = timezone.localtime(entry.expires_at)
+    assert (ends.hour, ends.minute, ends.second) == (0, 0, 0)
+    assert ends - timezone.localtime(entry.created_at) <= timedelta(days=1)
+
+
 @pytest.mark.parametrize("name", ["evict", "wrong-hit", "renew", "pin", "unpin"])
 def test_a_reader_changes_nothing(reader, name):
     (entry,) = rows(factories.rule(ttl_s=86_400), 1)
