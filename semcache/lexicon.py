@@ -566,6 +566,12 @@ QUESTION_KINDS: tuple[tuple[str, str], ...] = (
     ),
 )
 
+# A question about words themselves.
+ABOUT_WORDS = (
+    r"\b(?:say|translat\w*|spell\w*|pronounc\w*|synonyms?|antonyms?|opposite of|rhymes?|the words?|the phrase)\b|"
+    r"翻译|译成|怎么说|怎么写|怎么读|怎么念|怎么拼|近义词|反义词|同义词|这个词|这句话|这个字"
+)
+
 # What the kind of a question says already, so that its words need no equal on the other side.
 SAID_BY_KIND: dict[str, frozenset[str]] = {
     "cost": words("cost costs price prices fee fees charge charges"),

@@ -23,6 +23,9 @@ _TURN_ON_OR_OFF = re.compile(r"\b(?:turn|switch)(?:s|es|ed|ing)?\b((?: [\w'-]+){
 _RELATIONS_EN = ("from", "to", "into", "than", "by", "before", "after", "over", "under")
 _RELATION_ZH = re.compile("[到比给向对把被转换兑借欠赢]|超过|大于|小于|高于|低于|打败|属于")
 _HAN = re.compile(r"[\u3400-\u9fff]")
+# Who asks for a translation of "thank you" is not being polite: there every word counts.
+ABOUT_WORDS = "about words"
+_ABOUT_WORDS = re.compile(lexicon.ABOUT_WORDS, re.IGNORECASE)
 _POSSESSIVE = re.compile(r"\b([a-z]{2,})'s ([a-z]{2,})\b")
 _IS_SHORT = re.compile(r"\b(what|where|who|how|when|why|it|that|there)'?s\b")
 # A capital inside a sentence: a name, whose spelling counts.
@@ -56,10 +59,12 @@ class Reading:
 
 @lru_cache(maxsize=4096)
 def read(text: str) -> Reading:
-    text = _without_courtesies(unicodedata.normalize("NFKC", text).replace("’", "'"))
+    text = unicodedata.normalize("NFKC", text).replace("’", "'")
+    is_about_words = _ABOUT_WORDS.search(text) is not None
+    text = text if is_about_words else _without_courtesies(text)
     plain = _unified(in_digits(text))
-    kind = _asks_for(plain)
-    tokens = _tokens(plain)
+    kind = ABOUT_WORDS if is_about_words else _asks_for(plain)
+    tokens = _tokens(plain, kind)
     words = _content_words(tokens, kind)
     return Reading(
         tokens=tokens,
@@ -113,6 +118,8 @@ def _normalised(token: str) -> str:
 
 
 def _is_content(token: str, kind: str) -> bool:
+    if kind == ABOUT_WORDS:
+        return not _is_number(token)
     is_said = token in lexicon.FUNCTION_EN or token in lexicon.SAID_BY_KIND.get(kind, ())
     return not is_said and not _is_number(token)
 
@@ -174,13 +181,14 @@ def _negations(plain: str, kind: str) -> tuple[int, ...]:
     """How many content words stand before each negation."""
     without_lookalikes = _NOT_A_NEGATION_ZH.sub("", plain)
     return tuple(
-        len(_content_words(_tokens(without_lookalikes[: sign.start()]), kind))
+        len(_content_words(_tokens(without_lookalikes[: sign.start()], kind), kind))
         for sign in _NEGATION.finditer(without_lookalikes)
     )
 
 
-def _tokens(plain: str) -> tuple[str, ...]:
-    return tuple(_normalised(token) for token in _TOKEN.findall(_without_function_zh(plain)))
+def _tokens(plain: str, kind: str) -> tuple[str, ...]:
+    text = plain if kind == ABOUT_WORDS else _without_function_zh(plain)
+    return tuple(_normalised(token) for token in _TOKEN.findall(text))
 
 
 def _content_words(tokens: Iterable[str], kind: str) -> tuple[str, ...]:
@@ -228,15 +236,15 @@ def _relations_zh(plain: str, kind: str) -> frozenset[tuple[str, str, str]]:
     plain = _MOVABLE_ZH.sub(" ", plain)
     found = set()
     for relation in _RELATION_ZH.finditer(plain):
-        before = _content_words(_tokens(plain[: relation.start()]), kind)
-        after = _content_words(_tokens(plain[relation.end() :]), kind)
+        before = _content_words(_tokens(plain[: relation.start()], kind), kind)
+        after = _content_words(_tokens(plain[relation.end() :], kind), kind)
         found.add(("".join(before[-2:]), relation[0], "".join(after[:2])))
     return frozenset(found)
 
 
 def _firm_words(plain: str, kind: str) -> tuple[str, ...]:
     """The content words in order, without those that may stand anywhere."""
-    words = _content_words(_tokens(_MOVABLE_ZH.sub(" ", plain)), kind)
+    words = _content_words(_tokens(_MOVABLE_ZH.sub(" ", plain), kind), kind)
     return tuple(word for word in words if word not in lexicon.MOVABLE_EN and not _is_calendar(word))
 
 

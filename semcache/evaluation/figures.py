@@ -78,7 +78,10 @@ def figures(halves: Halves) -> SetFigures:
         lines += [Line(way, bound, _applied(halves, way, threshold)) for bound, threshold in chosen.items()]
         if halves.has_kinds:
             kinds += _kinds(way, halves.test[way], chosen[SHOWN_BOUND])
-    lines += [Line(f"{COSINE}, best seen afterwards", bound, _hindsight(halves, bound)) for bound in BOUNDS]
+    for way in halves.test:
+        lines += [
+            Line(f"{way}, best seen afterwards", bound, _hindsight(halves, way, bound)) for bound in BOUNDS
+        ]
     curves = {
         way: _thinned(curve(trials, halves.shares.totals_of(trials))) for way, trials in halves.test.items()
     }
@@ -95,9 +98,9 @@ def _applied(halves: Halves, way: str, threshold: float) -> Point:
     return at(threshold, trials, halves.shares.totals_of(trials))
 
 
-def _hindsight(halves: Halves, bound: float) -> Point:
-    """Plain cosine at the best threshold that the test half itself shows: more than anybody could have known."""
-    trials = halves.test[COSINE]
+def _hindsight(halves: Halves, way: str, bound: float) -> Point:
+    """The best threshold that the test half itself shows: more than anybody could have known."""
+    trials = halves.test[way]
     return best_at(bound, curve(trials, halves.shares.totals_of(trials)))
 
 

@@ -26,7 +26,7 @@ def svg(sets: Sequence[SetFigures]) -> str:
     width, height = COLUMNS * (WIDTH + 2 * MARGIN), num_rows * (HEIGHT + 2 * MARGIN) + 40
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
-        "<title>Share of questions served against share of wrong answers</title>",
+        "<title>Share of questions served (upwards) against share of wrong answers (to the right)</title>",
         f"<style>{STYLE}</style>",
         *_legend(sets, height - 16),
     ]
@@ -62,8 +62,9 @@ def _path(points: Sequence[Point]) -> str:
 
 
 def _legend(sets: Sequence[SetFigures], y: float) -> Iterator[str]:
-    ways = max((list(figures.curves) for figures in sets), key=len, default=[])
-    for number, way in enumerate(ways):
+    num_ways = max((len(figures.curves) for figures in sets), default=0)
+    for number in range(num_ways):
+        ways = dict.fromkeys(list(figures.curves)[number] for figures in sets if number < len(figures.curves))
         x = MARGIN + number * 170
         yield f'<path class="way way{number}" d="M{x} {y - 4}h24"/>'
-        yield f'<text x="{x + 30}" y="{y}">served by {escape(way)}</text>'
+        yield f'<text x="{x + 30}" y="{y}">{escape(" / ".join(ways))}</text>'

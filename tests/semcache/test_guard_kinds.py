@@ -92,6 +92,11 @@ TRAPS = [
     ("What is a good wine?", "What is a bad wine?"),
     ("怎么关掉自动更新", "怎么打开自动更新"),
     ("Is Sunday included?", "Is Sunday excluded?"),
+    ("How do you say hello in Spanish?", "How do you say thank you in Spanish?"),
+    ("How do you spell their?", "How do you spell there?"),
+    ("“谢谢”用日语怎么说", "“你好”用日语怎么说"),
+    ("把“不好意思”翻译成英文", "把“打扰了”翻译成英文"),
+    ('Translate "where is it" to French', 'Translate "what is it" to French'),
 ]
 
 PARAPHRASES = [
