@@ -36,9 +36,10 @@ def main(arguments: list[str] | None = None) -> int:
         _say_load()
         figures = []
         for size in options.sizes:
-            found = measure(size, options.lookups, with_growth=options.quick or size == GROWTH_SIZE)
-            print("\n".join(line(figure) for figure in found), flush=True)
-            figures += found
+            with_growth = options.quick or size == GROWTH_SIZE
+            for figure in measure(size, options.lookups, with_growth=with_growth):
+                print(line(figure), flush=True)
+                figures.append(figure)
     if options.json:
         options.json.write_text(as_json(figures))
     return 0

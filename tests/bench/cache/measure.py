@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -43,22 +43,17 @@ class Figure:
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def measure(num_rows: int, num_lookups: int, *, with_growth: bool) -> list[Figure]:
+def measure(num_rows: int, num_lookups: int, *, with_growth: bool) -> Iterator[Figure]:
     """All figures of one size. A slow look-up is measured to its end, not cut off by the time budget."""
     with override_settings(SEMCACHE_BUDGET_MS=60_000):
-        return _figures(num_rows, num_lookups, with_growth=with_growth)
-
-
-def _figures(num_rows: int, num_lookups: int, *, with_growth: bool) -> list[Figure]:
-    kinds, numbers = _filled(num_rows)
-    figures = []
-    for kind in kinds:
-        figures += asyncio.run(_lookups(num_rows, kind, numbers, num_lookups))
-    figures.append(asyncio.run(_inserts(num_rows, kinds[0], num_lookups)))
-    figures += [_sweep(num_rows, kinds[0], numbers), _eviction(num_rows, kinds[0], numbers)]
-    if with_growth:
-        figures.append(_growth(num_rows, kinds, numbers))
-    return figures
+        kinds, numbers = _filled(num_rows)
+        for kind in kinds:
+            yield from asyncio.run(_lookups(num_rows, kind, numbers, num_lookups))
+        yield asyncio.run(_inserts(num_rows, kinds[0], num_lookups))
+        yield _sweep(num_rows, kinds[0], numbers)
+        yield _eviction(num_rows, kinds[0], numbers)
+        if with_growth:
+            yield _growth(num_rows, kinds, numbers)
 
 
 def _filled(num_rows: int) -> tuple[tuple[Kind, Kind], range]:
@@ -67,7 +62,7 @@ def _filled(num_rows: int) -> tuple[tuple[Kind, Kind], range]:
     for kind in kinds:
         table.fill(kind, numbers)
     shared_index.rebuild()
-    table.maintain("VACUUM ANALYZE")
+    table.run_long("VACUUM ANALYZE semcache_cacheentry")
     return kinds, numbers
 
 
@@ -111,11 +106,10 @@ async def _inserts(num_rows: int, kind: Kind, count: int) -> Figure:
 
 def _sweep(num_rows: int, kind: Kind, numbers: range) -> Figure:
     """Expiry of a fifth of all rows, beside look-ups."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE semcache_cacheentry SET expires_at = created_at + interval '1 second' WHERE random() < %s",
-            [EXPIRED_SHARE],
-        )
+    table.run_long(
+        "UPDATE semcache_cacheentry SET expires_at = created_at + interval '1 second'"
+        f" WHERE random() < {EXPIRED_SHARE}"
+    )
     return asyncio.run(
         _beside_lookups(num_rows, "look-ups while rows expire", kind, numbers, tasks.expire_entries)
     )
@@ -152,11 +146,10 @@ def _growth(num_rows: int, kinds: Sequence[Kind], numbers: range) -> Figure:
     _filled(num_rows)
     before = table.bytes_of_table()
     for _ in range(NUM_CHURNS):
-        with connection.cursor() as cursor:
-            cursor.execute("DELETE FROM semcache_cacheentry")
+        table.run_long("DELETE FROM semcache_cacheentry")
         for kind in kinds:
             table.fill(kind, numbers)
-        table.maintain("VACUUM")
+        table.run_long("VACUUM semcache_cacheentry")
     shared_index.rebuild()
     after = table.bytes_of_table()
     names = ("table MB before", "table MB after", "indexes MB before", "indexes MB after")

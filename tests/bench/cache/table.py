@@ -22,7 +22,8 @@ from semcache.service import forget_rules
 DIM = 384
 # An owner's scope is 1 % of the private half, but never fewer rows than this.
 MIN_PER_OWNER = 10
-BATCH = 2000
+# Small enough for the site's time limit of a statement while the vector index is there.
+BATCH = 500
 INSERT = """
 INSERT INTO semcache_cacheentry (scope, prompt_sha256, question, answer, embedding, rule_id, sharing, tenant, owner,
        model_revision, embedder, token_ids, tokenizer, num_tokens, is_pinned, created_at, expires_at)
@@ -98,11 +99,11 @@ def bytes_of_table() -> tuple[int, int]:
     return int(table), int(indexes)
 
 
-def maintain(command: str) -> None:
-    """VACUUM or ANALYZE, however long it takes."""
+def run_long(sql: str) -> None:
+    """A statement that takes as long as it takes, unlike those of the site."""
     with connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = 0")
-        cursor.execute(f"{command} semcache_cacheentry")
+        cursor.execute(sql)
         cursor.execute("RESET statement_timeout")
 
 
