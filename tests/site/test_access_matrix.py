@@ -56,6 +56,7 @@ TO_SIGN_IN = 302
 CHAT = {"model": "scripted", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 2}
 CONVERSATION = "api/conversations/<uuidstr:conversation>"
 GENERATION = "api/generations/<uuidstr:generation>"
+MESSAGE = "api/messages/<uuidstr:message>"
 
 ROWS = (
     # Pages
@@ -88,7 +89,8 @@ ROWS = (
     Row("api/conversations", "GET", mine(200)),
     Row(CONVERSATION, "GET", own(200), "/api/conversations/{conversation}"),
     Row(CONVERSATION, "PATCH", own(200), "/api/conversations/{conversation}", {"title": "x"}),
-    Row("api/messages/<uuidstr:message>", "GET", own(200), "/api/messages/{message}"),
+    Row(MESSAGE, "GET", own(200), "/api/messages/{message}"),
+    Row(f"{MESSAGE}/feedback", "PUT", own(204), "/api/messages/{message}/feedback", {"verdict": "up"}),
     Row(GENERATION, "GET", own(200), "/api/generations/{generation}"),
     Row(f"{GENERATION}/cancel", "POST", own(200), "/api/generations/{generation}/cancel"),
     Row(f"{GENERATION}/events", "GET", own(200), "/api/generations/{generation}/events"),

@@ -130,7 +130,9 @@ async def test_st_07_a_stopped_answer_frees_its_seat_for_the_next_one_at_once(
     assert await client.cancel(long.generation_id, "stop button") is True
     async with asyncio.timeout(1):
         ping = ask("ping", Sampling(max_tokens=2))
-        assert (await first_delta(client.generate(ping))).text
+        answer = client.generate(ping)
+        assert (await first_delta(answer)).text
+    await collect(answer)
     rest = await collect(events)
     assert ending(rest).finish_reason is FinishReason.CANCELLED
     assert ending(rest).usage.generated_tokens < 20
