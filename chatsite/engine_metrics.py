@@ -18,6 +18,10 @@ GAUGES = {
     "waiting_tokens": ("rill_queue_tokens", "Prompt tokens in the engine's queue."),
     "live_logs": ("rill_live_logs", "Event logs the front keeps."),
     "waiting_offline": ("rill_queue_offline", "Requests of the offline class in the engine's queue."),
+    "device_bytes": (
+        "rill_device_bytes",
+        "Memory of the device in use; on a CPU that of the core's process.",
+    ),
     "kv_budget_bytes": ("rill_kv_budget_bytes", "Memory budget of the KV pool."),
     "kv_committed_bytes": ("rill_kv_committed_bytes", "Memory of the KV slabs in use."),
     "kv_slack": ("rill_kv_slack", "Fraction of token slots in used blocks that hold nothing."),
@@ -44,6 +48,7 @@ COUNTERS = {
     "disk_written_blocks": ("rill_kv_disk_written_blocks", "KV blocks written to disk."),
     "disk_restored_blocks": ("rill_kv_disk_restored_blocks", "KV blocks read back from disk."),
     "disk_refused_blocks": ("rill_kv_disk_refused_blocks", "KV blocks on disk that failed their check."),
+    "disk_skipped_blocks": ("rill_kv_disk_skipped_blocks", "KV blocks evicted without being written."),
     "verified_pairs": ("rill_verified_pairs", "Pairs of questions that were compared."),
     "lane_batches": ("rill_lane_batches", "Micro-batches of the embedding and verifier lane."),
     "repetitions": ("rill_repetitions", "Answers ended because they went round in circles."),
@@ -51,6 +56,7 @@ COUNTERS = {
     "canonicalised": ("rill_canonicalised", "Histories prefilled in the form of the next turn."),
     "leak_alarms": ("rill_kv_leak_alarms", "Times the KV blocks did not add up."),
 }
+WAIT_REASONS = ("seats", "blocks")
 BLOCK_STATES = {"used": "blocks_used", "cached": "blocks_cached", "free": "blocks_free"}
 BLOCK_CLASSES = ("closed", "superseded", "stale", "idle", "active", "shared")
 REUSE_KINDS = ("head", "prefix", "shared", "disk")
@@ -86,6 +92,12 @@ class EngineMetrics(Collector):
         for kind in REUSE_KINDS:
             reused.add_metric((kind,), float(getattr(stats, f"reused_{kind}_tokens")))
         yield reused
+        held_up = GaugeMetricFamily(
+            "rill_queue_held_up", "Requests in the queue while this is what it waits for.", labels=("reason",)
+        )
+        for reason in WAIT_REASONS:
+            held_up.add_metric((reason,), float(getattr(stats, f"waiting_for_{reason}")))
+        yield held_up
         kept = GaugeMetricFamily("rill_kept_blocks", "Kept KV blocks by class.", labels=("class",))
         for name in BLOCK_CLASSES:
             kept.add_metric((name,), float(getattr(stats, f"blocks_{name}")))

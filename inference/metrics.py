@@ -37,6 +37,9 @@ _GAUGES = {
     "disk_bytes": "Bytes of KV on disk.",
     "prefill_tokens_per_s": "Measured prefill rate.",
     "restore_bytes_per_s": "Measured rate of reading KV back from disk.",
+    "waiting_for_seats": "Sequences that wait for a place in the batch.",
+    "waiting_for_blocks": "Sequences that wait because the first of them does not fit into the KV pool.",
+    "device_bytes": "Memory of the device in use; on a CPU that of the core's process.",
     "step_target_tokens": "Prefill tokens per step that the measured step time allows.",
 }
 _COUNTERS = {
@@ -60,6 +63,7 @@ _COUNTERS = {
     "disk_written_blocks": "KV blocks written to disk.",
     "disk_restored_blocks": "KV blocks read back from disk.",
     "disk_refused_blocks": "KV blocks on disk with a wrong checksum or fingerprint.",
+    "disk_skipped_blocks": "KV blocks evicted without being written: the writer was behind.",
     "verified_pairs": "Pairs of questions compared by the verifier.",
     "lane_batches": "Micro-batches of the embedding and verifier lane.",
     "repetitions": "Answers ended because they went round in circles.",

@@ -272,3 +272,7 @@ class EngineStats:
     shared_prefixes: tuple[SharedPrefixStats, ...] = ()
     waiting_offline: int = 0
     step_target_tokens: float = 0.0
+    waiting_for_seats: int = 0
+    waiting_for_blocks: int = 0
+    device_bytes: int = 0
+    disk_skipped_blocks: int = 0

@@ -30,8 +30,16 @@ class Counters:
     step_seconds_sum: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes of one KV block, and what of the device is in use now."""
+
+    block_bytes: int
+    device_bytes: int
+
+
 def snapshot(
-    counters: Counters, scheduler: Scheduler, kv: KvCache, lane: Lane, sharing: Sharing, block_bytes: int
+    counters: Counters, scheduler: Scheduler, kv: KvCache, lane: Lane, sharing: Sharing, memory: Memory
 ) -> CoreStats:
     """Totals since the start, and gauges of now."""
     pool, kept = kv.pool, kv.pool.cached_by_class()
@@ -62,8 +70,8 @@ def snapshot(
         blocks_idle=kept[Retention.IDLE],
         blocks_active=kept[Retention.ACTIVE],
         blocks_shared=kept[Retention.SHARED],
-        kv_budget_bytes=pool.num_blocks * block_bytes,
-        kv_committed_bytes=pool.num_committed * block_bytes,
+        kv_budget_bytes=pool.num_blocks * memory.block_bytes,
+        kv_committed_bytes=pool.num_committed * memory.block_bytes,
         kv_slack=kv.slack(scheduler.running),
         embedded_texts=lane.num_embedded,
         verified_pairs=lane.num_verified,
@@ -72,6 +80,10 @@ def snapshot(
         forgotten_blocks=kv.num_forgotten,
         leak_alarms=counters.leak_alarms,
         waiting_offline=scheduler.num_waiting_offline,
+        waiting_for_seats=scheduler.num_waiting_for_seats,
+        waiting_for_blocks=scheduler.num_waiting_for_blocks,
+        device_bytes=memory.device_bytes,
+        disk_skipped_blocks=disk.num_skipped if disk else 0,
         disk_blocks=disk.num_blocks if disk else 0,
         disk_bytes=disk.num_bytes if disk else 0,
         disk_written_blocks=disk.num_written if disk else 0,

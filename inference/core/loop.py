@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from inference.core.books import Books, Bounds
-from inference.core.counters import Counters, snapshot
+from inference.core.counters import Counters, Memory, snapshot
 from inference.core.kv_cache import KvCache
 from inference.core.lane import Lane, LaneStep
 from inference.core.messages import (
@@ -58,6 +58,7 @@ class CoreParts:
     bounds: Bounds
     clock: Callable[[], float]
     shared_overlap: float = 1.0
+    device_bytes: Callable[[], int] = int  # 0 where nobody asks
 
 
 class CoreLoop:
@@ -72,6 +73,7 @@ class CoreLoop:
         prefixes = SharedPrefixes(parts.kv.block_tokens, parts.shared_overlap)
         self._sharing = Sharing(prefixes, parts.kv.kept)
         self._block_bytes = parts.bounds.block_bytes
+        self._device_bytes = parts.device_bytes
         self._books = Books(parts.kv, parts.scheduler, parts.bounds, parts.clock)
 
     @property
@@ -164,9 +166,8 @@ class CoreLoop:
         return not problems
 
     def stats(self) -> CoreStats:
-        return snapshot(
-            self._books.counters, self._scheduler, self._kv, self._lane, self._sharing, self._block_bytes
-        )
+        memory = Memory(self._block_bytes, self._device_bytes())
+        return snapshot(self._books.counters, self._scheduler, self._kv, self._lane, self._sharing, memory)
 
     def close(self, timeout_s: float = CLOSE_S) -> None:
         """Keep on disk what would be lost with this process, as far as time allows."""

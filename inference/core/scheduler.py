@@ -75,6 +75,16 @@ class Scheduler:
     def num_waiting_offline(self) -> int:
         return sum(1 for sequence in self.waiting if sequence.is_offline)
 
+    @property
+    def num_waiting_for_blocks(self) -> int:
+        """Everybody who waits, while the first in order does not fit into the pool."""
+        return len(self.waiting) if self._is_short_of_blocks() else 0
+
+    @property
+    def num_waiting_for_seats(self) -> int:
+        """Everybody who waits, while there are blocks but no place in the batch."""
+        return 0 if self._is_short_of_blocks() or self._can_start() else len(self.waiting)
+
     def add(self, sequence: Sequence) -> None:
         """A new sequence joins the queue; its place there is found in the next step."""
         self._shares.arrive(sequence)

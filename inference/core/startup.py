@@ -31,6 +31,7 @@ from inference.core.runner import Runner
 from inference.core.scheduler import Scheduler
 from inference.core.second_tier import BlockBytes, SecondTier
 from inference.models import attention
+from inference.models.device_memory import meter_of
 from inference.models.embedder import Embedder, load_embedder
 from inference.models.errors import ModelNotUsable
 from inference.models.kv_tensors import KvShape, KvTensors
@@ -120,6 +121,7 @@ def assemble(
         bounds=Bounds(max_context, model.vocab_size, shape.bytes_per_block),
         clock=time.monotonic,
         shared_overlap=config.shared_overlap,
+        device_bytes=meter_of(model.device),
     )
     ready = CoreReady(
         revision=model.fingerprint,

@@ -16,6 +16,7 @@ COUNTERS = frozenset(
         "reused_shared_tokens", "reused_disk_tokens", "prefilled_tokens", "generated_tokens", "preemptions",
         "evicted_blocks", "cancelled", "embedded_texts", "verified_pairs", "lane_batches", "step_seconds_sum",
         "forgotten_blocks", "leak_alarms", "disk_written_blocks", "disk_restored_blocks", "disk_refused_blocks",
+        "disk_skipped_blocks",
     }
 )  # fmt: skip
 _REPORTED = tuple(

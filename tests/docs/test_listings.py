@@ -43,7 +43,13 @@ def test_every_route_is_listed(route):
 def metric_names() -> list[str]:
     own = [family.name for family in metrics.registry.collect() if family.name.startswith("rill_")]
     engine = [name for name, _text in [*GAUGES.values(), *COUNTERS.values()]]
-    labelled = {"rill_blocks", "rill_kept_blocks", "rill_prefix_overlap", "rill_reused_tokens"}
+    labelled = {
+        "rill_blocks",
+        "rill_kept_blocks",
+        "rill_prefix_overlap",
+        "rill_queue_held_up",
+        "rill_reused_tokens",
+    }
     return sorted({*own, *engine, *labelled, "rill_engine_up", "rill_engine_ready"})
 
 

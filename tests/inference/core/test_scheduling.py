@@ -208,3 +208,19 @@ def test_time_and_blocks_are_booked_by_state() -> None:
     report = sequence.report(block_bytes=100)
     assert (report.queue_s, report.prefill_s, report.decode_s) == (3.0, 3.0, 4.0)
     assert report.block_seconds == 14.0
+
+
+def test_what_the_queue_waits_for_is_told() -> None:
+    """A full batch, then a full pool, then neither."""
+    seats = make_fake_core(max_batch=1)
+    seats.driver.step(admit(prompt_of(5), max_tokens=30), admit(prompt_of(5, 1), max_tokens=2))
+    stats = seats.driver.step().stats
+    assert (stats.waiting, stats.waiting_for_seats, stats.waiting_for_blocks) == (1, 1, 0)
+    blocks = make_fake_core(num_blocks=12, step_tokens=64)
+    blocks.driver.step(admit(prompt_of(24), max_tokens=16), admit(prompt_of(30, 1), max_tokens=2))
+    stats = blocks.driver.step().stats
+    assert (stats.waiting, stats.waiting_for_seats, stats.waiting_for_blocks) == (1, 0, 1)
+    for core in (seats, blocks):
+        core.driver.run()
+        stats = core.driver.loop.stats()
+        assert (stats.waiting, stats.waiting_for_seats, stats.waiting_for_blocks) == (0, 0, 0)
