@@ -171,6 +171,7 @@ def _disk(stats: EngineStats) -> Section:
         [
             Row(_("Kept"), f"{_number(stats.disk_blocks)} · {_bytes(stats.disk_bytes)}"),
             Row(_("Written"), _number(stats.disk_written_blocks)),
+            Row(_("Not written in time"), _number(stats.disk_skipped_blocks)),
             Row(_("Read back"), _number(stats.disk_restored_blocks)),
             Row(
                 _("Refused by their checksum"),
@@ -189,8 +190,11 @@ def _work(stats: EngineStats) -> Section:
         [
             Row(_("Running"), _number(stats.running)),
             Row(_("Waiting"), f"{_number(stats.waiting)} · {_tokens(stats.waiting_tokens)}"),
+            Row(_("Waiting for a seat"), _number(stats.waiting_for_seats)),
+            Row(_("Waiting for KV blocks"), _number(stats.waiting_for_blocks)),
             Row(_("Waiting offline work"), _number(stats.waiting_offline)),
             Row(_("Generated tokens"), _number(stats.generated_tokens)),
+            Row(_("Memory in use"), _bytes(stats.device_bytes)),
             Row(_("Steps"), f"{_number(stats.steps)} · {number_format(step_ms, 1)} ms"),
             Row(_("Measured prefill"), _rate(stats.prefill_tokens_per_s)),
             Row(_("Prefill tokens per step"), _number(round(stats.step_target_tokens))),

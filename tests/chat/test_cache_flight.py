@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 
 import pytest
 import pytest_asyncio
+from django.conf import settings
 
 from chatsite.accounts.models import User
 from chatsite.chat.adoption import adopt_orphans
@@ -23,7 +24,7 @@ from chatsite.db import run_in_db
 from chatsite.engine import engine as client
 from inference.testing import EngineProcess, script_text
 from inference.types import Segment
-from semcache import service
+from semcache import flights, service
 from semcache.models import CacheEntry, CacheFlight, CacheRule
 from tests.chat.conftest import open_socket
 from tests.chat.socket import Socket
@@ -42,13 +43,19 @@ class Heard:
 
 
 @pytest_asyncio.fixture(loop_scope="package")
-async def caching_site(engine: EngineProcess, config: Any) -> AsyncIterator[None]:
+async def caching_site(
+    engine: EngineProcess, config: Any, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[None]:
+    """A store that answers: on a busy machine too nobody goes on alone because a look took its time."""
+
     def only_rule() -> None:
         CacheRule.objects.all().delete()
         CacheFlight.objects.all().delete()
         CacheRule.objects.create(name="everything", mode="exact", sharing="public")
 
-    config(cache_enabled=True, cache_budget_ms=5000, max_live_per_user=1000)
+    config(cache_enabled=True, max_live_per_user=1000)
+    monkeypatch.setattr(settings, "SEMCACHE_BUDGET_MS", 20_000)
+    monkeypatch.setattr(flights, "STEP_WITHIN_S", 20.0)
     await run_in_db(only_rule)
     service.forget_rules()
     yield
