@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.conf import settings
 
 from chatsite.chat.models import Message
 from chatsite.chat.semantic import question_of
@@ -55,13 +56,13 @@ async def test_a_broken_cache_costs_no_answer(caching: Socket, monkeypatch: pyte
     assert (done["state"], done["origin"]) == ("complete", "model")
 
 
-async def test_a_slow_cache_is_a_miss(caching: Socket, monkeypatch: pytest.MonkeyPatch, config: Any) -> None:
+async def test_a_slow_cache_is_a_miss(caching: Socket, monkeypatch: pytest.MonkeyPatch) -> None:
     import asyncio
 
     async def slow(*_: Any) -> Any:
         await asyncio.Event().wait()
 
-    config(cache_enabled=True, cache_budget_ms=20)
+    monkeypatch.setattr(settings, "SEMCACHE_BUDGET_MS", 20)
     monkeypatch.setattr(service, "in_database", slow)
     _, done = await caching.ask("Is anybody there?")
     assert (done["state"], done["origin"]) == ("complete", "model")

@@ -159,7 +159,11 @@ async def thinker(thinking: EngineProcess) -> AsyncIterator[Chat]:
     info = await client.info()
     assert info.template.strips_thinking
     assert not info.template.is_append_only
-    yield Chat(client, info.tokenizer)
+    chat = Chat(client, info.tokenizer)
+    yield chat
+    await client.forget(
+        chat.owner
+    )  # what is still to be read in idle time would be counted for the next test
     await client.close()
 
 
@@ -189,6 +193,7 @@ async def test_a_page_that_is_opened_warms_the_form_of_the_next_turn(thinker: Ch
     assert await elsewhere.client.warm(elsewhere.history, elsewhere.owner)
     await _until(lambda stats: stats.prefilled_tokens > idle.prefilled_tokens, thinker.client)
     done = await elsewhere.ask(QUESTION, thoughtful(6))
+    await elsewhere.client.forget(elsewhere.owner)
     assert done.usage.prefilled_tokens <= await elsewhere.num_new(QUESTION)
 
 
@@ -205,6 +210,7 @@ async def test_without_idle_time_what_both_forms_share_is_reused(thinker: Chat) 
     _assert_thought(thinker)
     second = await thinker.ask(QUESTION, thoughtful(6))
     await thinker.client.cancel(busy.generation_id)
+    await thinker.client.forget(other.owner)
     # Both begin with the first turn's prompt; behind it the answer goes on without its thinking.
     assert second.usage.reused_tokens == first.usage.prompt_tokens
 
