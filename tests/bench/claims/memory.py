@@ -54,11 +54,12 @@ def _measured(rig: Rig, dtype: str) -> Row:
     model = rig.model(dtype)
     shape = Shape(model.num_layers, model.num_kv_heads, model.head_dim)
     num_blocks = rig.size(48, 8)
-    before = _tensor_bytes()
+    before = _storages()  # held, so that nothing of it is freed or reused meanwhile
     core = rig.core(dtype, num_blocks=num_blocks)
     num_slots = core.ready.blocks_total * core.ready.block_tokens
     Player(core.loop).run(ask(rig.ids(num_slots - 2), 1))  # every block has been written
-    found = (_tensor_bytes() - before) / num_slots
+    new = [storage for place, storage in _storages().items() if place not in before]
+    found = sum(storage.nbytes() for storage in new) / num_slots
     formula = shape.bytes_per_token(dtype)
     return Row(
         f"KV of one token in {dtype}: 2 x layers x KV heads x head size x bytes",
@@ -69,13 +70,12 @@ def _measured(rig: Rig, dtype: str) -> Row:
     )
 
 
-def _tensor_bytes() -> int:
-    """Memory of all tensors that are alive; shared memory counts once."""
+def _storages() -> dict[int, torch.UntypedStorage]:
+    """The memory of all tensors that are alive, by its place; shared memory counts once."""
     gc.collect()
     # By type: asking some of torch's own objects for their class warns.
     tensors = [thing for thing in gc.get_objects() if issubclass(type(thing), torch.Tensor)]
-    storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage() for tensor in tensors}
-    return sum(storage.nbytes() for storage in storages.values())
+    return {tensor.untyped_storage().data_ptr(): tensor.untyped_storage() for tensor in tensors}
 
 
 def _corrected() -> list[Row]:
