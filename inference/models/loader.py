@@ -68,7 +68,7 @@ def load_causal_lm(
     """
     device = choose_device(device)
     torch_dtype = choose_dtype(dtype, device)
-    config = _read_config(folder)
+    config = read_config(folder)
     _refuse_unservable(folder, config)
     model: Any = _load(folder, torch_dtype, attn_implementation)
     return LoadedModel(
@@ -88,7 +88,8 @@ def load_causal_lm(
     )
 
 
-def _read_config(folder: Path) -> PreTrainedConfig:
+def read_config(folder: Path) -> PreTrainedConfig:
+    """What the folder says of its model. Raises ModelNotUsable with one line."""
     from transformers import AutoConfig
 
     if not folder.is_dir():  # transformers would take it for a hub id and complain of its spelling

@@ -22,7 +22,7 @@ from inference.models.embedder import Embedder
 from inference.models.encoder import load_encoder, longest_input, padded
 from inference.models.errors import ModelNotUsable
 from inference.models.fingerprint import fingerprint
-from inference.models.loader import first_line
+from inference.models.loader import read_config
 from inference.models.precision import choose_device, choose_dtype
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def load_verifier(
 
     device = choose_device(device)
     torch_dtype = choose_dtype(dtype, device)
-    config = _read_config(folder)
+    config = _read_encoder_config(folder)
     model: Any = load_encoder(AutoModelForSequenceClassification, folder, torch_dtype)
     names: Any = config.id2label
     return Verifier(
@@ -106,17 +106,10 @@ def _over(embedder: Embedder | None, folder: Path) -> Verifier:
     )
 
 
-def _read_config(folder: Path) -> PreTrainedConfig:
-    from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoConfig
+def _read_encoder_config(folder: Path) -> PreTrainedConfig:
+    from transformers import MODEL_FOR_MASKED_LM_MAPPING
 
-    if not folder.is_dir():  # transformers would take it for a hub id and complain of its spelling
-        raise ModelNotUsable(f"{folder} is not a folder")
-    try:
-        config: PreTrainedConfig = AutoConfig.from_pretrained(
-            folder, trust_remote_code=False, local_files_only=True
-        )
-    except (OSError, ValueError) as error:
-        raise ModelNotUsable(f"{folder}: {first_line(error)}") from error
+    config = read_config(folder)
     if type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
         raise ModelNotUsable(
             f"{folder}: {config.model_type} models are no encoders; a verifier is a BERT-like cross-encoder"
