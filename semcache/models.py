@@ -37,6 +37,13 @@ class CacheRule(models.Model):
         PROMOTED = "promoted", _("public after promotion")
         PUBLIC = "public", _("public")
 
+    class Tightened(models.TextChoices):
+        """What a rule does of its own accord once too many of its answers were wrong."""
+
+        NO = "", _("no")
+        VERIFY = "verify", _("every answer by meaning needs a second opinion")
+        EXACT = "exact", _("exact match only")
+
     name = models.CharField(_("name"), max_length=100, unique=True)
     is_enabled = models.BooleanField(_("enabled"), default=True)
     priority = models.IntegerField(_("priority"), default=100, help_text=_("Lowest number is tried first."))
@@ -87,6 +94,29 @@ class CacheRule(models.Model):
         _("highest temperature"), default=1.0, validators=[MinValueValidator(0.0), MaxValueValidator(2.0)]
     )
     capacity = models.PositiveIntegerField(_("capacity"), default=10_000, validators=[MinValueValidator(1)])
+    wrong_share = models.FloatField(
+        _("wrong answers allowed"),
+        default=0.01,
+        validators=[MinValueValidator(0.0), MaxValueValidator(1.0)],
+        help_text=_("As a share of the answers that this rule serves; past it the rule tightens itself."),
+    )
+    check_share = models.FloatField(
+        _("answers checked"),
+        default=0.02,
+        validators=[MinValueValidator(0.0), MaxValueValidator(1.0)],
+        help_text=_(
+            "The share of answers served by meaning that the model makes once more, unseen, to compare them. 0: none."
+        ),
+    )
+    tightened = models.CharField(
+        _("tightened"),
+        max_length=16,
+        choices=Tightened.choices,
+        default=Tightened.NO,
+        blank=True,
+        editable=False,
+    )
+    tightened_at = models.DateTimeField(null=True, editable=False)
     tags = ArrayField(models.CharField(max_length=50), default=list, blank=True, verbose_name=_("tags"))
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
@@ -113,6 +143,11 @@ class CacheRule(models.Model):
 class CacheEntry(models.Model):
     """One stored answer. `scope` is the SHA-256 of everything that must be equal for it to be served at all."""
 
+    class Source(models.TextChoices):
+        ANSWER = "answer", _("an answer to somebody")
+        IMPORT = "import", _("brought in from a file")
+        PROMOTION = "promotion", _("promoted from several people's answers")
+
     id = models.BigAutoField(primary_key=True)
     scope = models.CharField(max_length=64)
     prompt_sha256 = models.CharField(max_length=64)
@@ -130,6 +165,15 @@ class CacheEntry(models.Model):
     token_ids = ArrayField(models.IntegerField(), default=list, blank=True)
     tokenizer = models.CharField(max_length=64, blank=True)
     num_tokens = models.PositiveIntegerField(default=0)
+    # How long the generation took; 0 where none made it.
+    took_ms = models.FloatField(default=0.0, db_default=0.0)
+    # What its owner said earlier in the conversation, as far as the answer hangs on it; [] for a first turn.
+    context = ArrayField(models.TextField(), default=list, db_default=[], blank=True)
+    # False for answers about today, which end at midnight whatever a rule's window says.
+    may_be_stale = models.BooleanField(default=True, db_default=True)
+    source = models.CharField(
+        max_length=16, choices=Source.choices, default=Source.ANSWER, db_default=Source.ANSWER
+    )
     is_pinned = models.BooleanField(default=False)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()
@@ -256,3 +300,114 @@ class CacheComplaint(models.Model):
 
     def __str__(self) -> str:
         return self.why
+
+
+class CacheCheck(models.Model):
+    """Whether one served answer was right, as somebody said or a comparison found: the evidence of the budget."""
+
+    class Kind(models.TextChoices):
+        SAMPLED = "sampled", _("made once more and compared")
+        THUMB = "thumb", _("a thumb")
+        STAFF = "staff", _("marked by staff")
+
+    id = models.BigAutoField(primary_key=True)
+    rule = models.ForeignKey(CacheRule, on_delete=models.CASCADE, related_name="checks")
+    # Unique where one served answer is judged: a comparison that is delivered twice counts once.
+    generation = models.UUIDField(null=True, unique=True)
+    # The entry may be gone by now.
+    entry = models.BigIntegerField(null=True)
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    is_wrong = models.BooleanField()
+    # Of the two questions.
+    similarity = models.FloatField(null=True)
+    score = models.FloatField(null=True)
+    checked_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name = _("check")
+        verbose_name_plural = _("checks")
+        indexes: ClassVar = [models.Index(fields=["rule", "checked_at"], name="check_of_rule")]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {'wrong' if self.is_wrong else 'right'}"
+
+
+class CacheRuleHour(models.Model):
+    """What one rule did within one hour: look-ups, hits, and what the hits saved."""
+
+    rule = models.ForeignKey(CacheRule, on_delete=models.CASCADE, related_name="hours")
+    hour = models.DateTimeField()
+    looks = models.PositiveBigIntegerField(default=0)
+    exact_hits = models.PositiveBigIntegerField(default=0)
+    semantic_hits = models.PositiveBigIntegerField(default=0)
+    stale_hits = models.PositiveBigIntegerField(default=0)
+    tokens_saved = models.PositiveBigIntegerField(default=0)
+    ms_saved = models.FloatField(default=0.0)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["rule", "hour"], name="one_row_per_rule_and_hour")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.hour:%Y-%m-%d %H}h: {self.looks} look-ups"
+
+
+class CachePromotion(models.Model):
+    """A question on its way from its askers' own scopes to everybody's, or there already.
+
+    `askers` are salted hashes, `entries` their own answers to it; neither names anybody.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    scope = models.CharField(max_length=64)
+    prompt_sha256 = models.CharField(max_length=64)
+    rule = models.ForeignKey(CacheRule, on_delete=models.CASCADE, related_name="promotions")
+    askers = ArrayField(models.CharField(max_length=64), default=list)
+    entries = ArrayField(models.BigIntegerField(), default=list)
+    created_at = models.DateTimeField()
+    promoted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name = _("promotion")
+        verbose_name_plural = _("promotions")
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["scope", "prompt_sha256"], name="one_promotion_per_scope_and_prompt"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{len(self.askers)} asked"
+
+
+class CacheImport(models.Model):
+    """Questions and answers from a file, stored by a worker in batches; it goes on where it was interrupted."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", _("waiting")
+        RUNNING = "running", _("running")
+        DONE = "done", _("done")
+        FAILED = "failed", _("failed")
+
+    id = models.BigAutoField(primary_key=True)
+    rule = models.ForeignKey(CacheRule, on_delete=models.CASCADE, related_name="imports")
+    tenant = models.CharField(_("business line"), max_length=64, blank=True)
+    system_prompt = models.TextField(_("system prompt"), blank=True)
+    file_name = models.CharField(max_length=200)
+    # [[question, answer], ...]; emptied when all are stored.
+    rows = models.JSONField(default=list)
+    num_rows = models.PositiveIntegerField()
+    num_done = models.PositiveIntegerField(default=0)
+    num_refused = models.PositiveIntegerField(default=0)
+    state = models.CharField(max_length=16, choices=State.choices, default=State.WAITING)
+    trouble = models.TextField(blank=True)
+    created_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name = _("import")
+        verbose_name_plural = _("imports")
+
+    def __str__(self) -> str:
+        return self.file_name

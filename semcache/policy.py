@@ -50,6 +50,9 @@ class Rule:
     accept_similarity: float = 0.97
     verify_similarity: float = 0.90
     max_temperature: float = 1.0
+    stale_s: int = 0
+    check_share: float = 0.0
+    tightened: str = ""
     search: Callable[[str], Any] | None = field(default=None, compare=False, repr=False)
 
     def matches(self, text: str, tenant: str, model: str) -> bool:

@@ -59,10 +59,11 @@ ITERATIVE = "SET LOCAL hnsw.iterative_scan = relaxed_order"
 INSERT = """
 INSERT INTO semcache_cacheentry AS stored
        (scope, prompt_sha256, question, answer, embedding, rule_id, sharing, tenant, owner, model_revision, embedder,
-        generation, token_ids, tokenizer, num_tokens, is_pinned, created_at, expires_at)
+        generation, token_ids, tokenizer, num_tokens, took_ms, context, may_be_stale, source, is_pinned,
+        created_at, expires_at)
 VALUES (%(scope)s, %(prompt_sha256)s, %(question)s, %(answer)s, %(vector)s::vector, %(rule_id)s, %(sharing)s,
         %(tenant)s, %(owner)s, %(model_revision)s, %(embedder)s, %(generation)s, %(token_ids)s, %(tokenizer)s,
-        %(num_tokens)s, false, statement_timestamp(),
+        %(num_tokens)s, %(took_ms)s, %(context)s, NOT %(is_for_today)s, %(source)s, false, statement_timestamp(),
         least(statement_timestamp() + %(ttl_s)s * interval '1 second',
               CASE WHEN %(is_for_today)s THEN
                    (date_trunc('day', statement_timestamp() AT TIME ZONE %(zone)s) + interval '1 day')
@@ -72,6 +73,8 @@ ON CONFLICT (scope, prompt_sha256) DO UPDATE SET
        rule_id = excluded.rule_id, sharing = excluded.sharing, tenant = excluded.tenant, owner = excluded.owner,
        generation = excluded.generation,
        token_ids = excluded.token_ids, tokenizer = excluded.tokenizer, num_tokens = excluded.num_tokens,
+       took_ms = excluded.took_ms, context = excluded.context, may_be_stale = excluded.may_be_stale,
+       source = excluded.source,
        created_at = excluded.created_at, expires_at = excluded.expires_at
  WHERE excluded.created_at > stored.created_at OR stored.created_at > statement_timestamp()
 RETURNING id"""
@@ -104,6 +107,9 @@ class NewEntry:
     num_tokens: int
     ttl_s: int
     is_for_today: bool
+    took_ms: float = 0.0
+    context: tuple[str, ...] = ()
+    source: str = "answer"
 
 
 def find_exact(places: Iterable[tuple[str, str]], ttl_s: int) -> Hit | None:
@@ -134,6 +140,7 @@ def insert(entry: NewEntry) -> int | None:
     values = {name: getattr(entry, name) for name in entry.__dataclass_fields__}
     values["vector"] = None if entry.vector is None else vector_text(entry.vector)
     values["token_ids"] = list(entry.token_ids)
+    values["context"] = list(entry.context)
     values["zone"] = timezone.get_current_timezone_name()
     with connection.cursor() as cursor:
         cursor.execute(INSERT, values)
