@@ -118,6 +118,7 @@ SEMCACHE_BUDGET_MS = CONFIG.cache_budget_ms
 SEMCACHE_MAX_ENTRIES = CONFIG.cache_max_entries
 SEMCACHE_MAX_PER_OWNER = CONFIG.cache_max_per_owner
 SEMCACHE_ASKED_BY = "chatsite.chat.trial.as_asked"
+SEMCACHE_RUN_BY = "chatsite.loop.run"
 
 AUTH_USER_MODEL = "accounts.User"
 LOGIN_URL = "/signin"

@@ -1,21 +1,15 @@
-"""What a question would meet, told step by step for an operator. Reads rules, guard and entries, serves nothing.
-
-What is known of the model and its embedder is lent by the project, whose setting SEMCACHE_ASKED_BY names the lender:
-an asynchronous function of text, tenant and owner that gives an `Asked`, or None while there is nobody to ask.
-"""
+"""What a question would meet, told step by step for an operator. Reads rules, guard and entries, serves nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from asgiref.sync import async_to_sync
-from django.conf import settings
-from django.utils.module_loading import import_string
 
 from semcache import guard, policy, service, wording
-from semcache.decision import Decision, Embed, Question, Verify
+from semcache.decision import Decision
 from semcache.guard import Verdict
+from semcache.lending import lent
 from semcache.normalize import canonical
 from semcache.policy import BadPattern, Rule
 from semcache.rulebook import read_rules
@@ -70,30 +64,16 @@ def explained(text: str, tenant: str = "", model: str = "", stored: str = "") ->
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question with everything that a look-up needs."""
-
-    question: Question
-    embed: Embed
-    verify: Verify | None = None
-
-
 def decision_on(text: str, tenant: str, owner: str) -> Decision | None:
     """What the cache would do with the question now, uncounted; None while nobody lends an embedder.
 
     The database's work is done on other threads, as for every question.
     """
-    lender = getattr(settings, "SEMCACHE_ASKED_BY", "")
-    if not lender:
-        return None
-    return async_to_sync(_decision_on)(import_string(lender), text, tenant, owner)
+    return async_to_sync(_decision_on)(text, tenant, owner)
 
 
-async def _decision_on(
-    lend: Callable[[str, str, str], Awaitable[Asked | None]], text: str, tenant: str, owner: str
-) -> Decision | None:
-    asked = await lend(text, tenant, owner)
+async def _decision_on(text: str, tenant: str, owner: str) -> Decision | None:
+    asked = await lent(text, tenant, owner)
     return None if asked is None else await service.tried(asked.question, asked.embed, asked.verify)
 
 

@@ -12,7 +12,7 @@ from chatsite.chat.semantic import embed, question_of, verify
 from chatsite.chat.turn import Caller, Turn
 from chatsite.engine import engine_info
 from inference.types import Segment
-from semcache.explain import Asked
+from semcache.lending import Asked
 
 
 async def as_asked(text: str, tenant: str, owner: str) -> Asked | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from semcache.explain import Asked
+from semcache.lending import Asked
 from tests.semcache import factories
 
 
