@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from semcache.cells import neutralised
 from semcache.models import CacheEntry
 
 # The file is made in memory.
@@ -21,8 +22,6 @@ COLUMNS = (
     "question", "answer", "rule", "sharing", "tenant", "owner", "model_revision", "generation", "hits", "is_pinned",
     "created_at", "expires_at",
 )  # fmt: skip
-# A spreadsheet takes what begins so for a formula, also in full width; blanks before it do not stop it.
-_FORMULA_SIGNS = tuple("=+-@|%\t\r\n＝＋－＠")
 
 
 def as_jsonl(entries: Iterable[dict[str, Any]]) -> str:
@@ -43,12 +42,6 @@ FORMATS: dict[str, tuple[str, Callable[[Iterable[dict[str, Any]]], str]]] = {
     "jsonl": ("application/jsonl; charset=utf-8", as_jsonl),
     "csv": ("text/csv; charset=utf-8", as_csv),
 }
-
-
-def neutralised(value: Any) -> str:
-    """The value as a cell that no spreadsheet calculates: an apostrophe stands before what looks like a formula."""
-    text = "" if value is None else str(value)
-    return "'" + text if text.startswith(_FORMULA_SIGNS) or text.lstrip().startswith(_FORMULA_SIGNS) else text
 
 
 def rows_of(entries: QuerySet[CacheEntry]) -> list[dict[str, Any]]:

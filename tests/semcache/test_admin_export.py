@@ -11,7 +11,7 @@ from django.contrib.admin.models import LogEntry
 from django.urls import reverse
 
 from semcache import admin_entries
-from semcache.admin_export import neutralised
+from semcache.cells import neutralised, plain
 from tests.semcache import factories
 from tests.semcache.test_eviction import rows, use
 
@@ -58,11 +58,12 @@ def test_csv_is_read_back_cell_by_cell_and_holds_no_formula(staff):
 )
 def test_what_a_spreadsheet_would_calculate_gets_an_apostrophe(sign):
     assert neutralised(f"{sign}cmd") == f"'{sign}cmd"
+    assert plain(f"'{sign}cmd") == f"{sign}cmd"
 
 
 @pytest.mark.parametrize("text", ["", "a=b", "1 - 2", "今天", "'quoted"])
 def test_other_cells_stay_as_they_are(text):
-    assert neutralised(text) == text
+    assert neutralised(text) == plain(text) == text
 
 
 def test_too_many_are_refused_in_words_and_nothing_is_cut(staff, monkeypatch):
