@@ -16,7 +16,7 @@ from inference.verifier.values import QUANTITIES, Meaning
 
 LANGUAGES = ("en", "zh")
 SLOT = re.compile(r"\{([a-z_]+)(\d?)\}")
-_TEXTS = Path(__file__).parent / "texts"
+TEXTS = Path(__file__).parent / "texts"
 _HELD_OUT = (
     7,
     6,
@@ -79,7 +79,7 @@ def vocabulary_of(slot: str, language: str) -> Vocabulary:
 @cache
 def read_frames(language: str) -> tuple[Frame, ...]:
     frames = []
-    for paragraph in _paragraphs(_TEXTS / f"frames_{language}.txt"):
+    for paragraph in paragraphs(TEXTS / f"frames_{language}.txt"):
         name, *forms = paragraph
         frames.append(Frame(language, name.removesuffix(" ~"), tuple(forms), name.endswith(" ~")))
     return tuple(frames)
@@ -90,13 +90,14 @@ def read_vocabularies(language: str) -> dict[str, Vocabulary]:
     vocabularies = {
         name: Vocabulary(name, quantity.kind, language, ()) for name, quantity in QUANTITIES.items()
     }
-    for title, *lines in _paragraphs(_TEXTS / f"vocabulary_{language}.txt"):
+    for title, *lines in paragraphs(TEXTS / f"vocabulary_{language}.txt"):
         name, kind = title.removeprefix("[").split("] ")
         meanings = tuple(Meaning(kind, tuple(line.split(" = "))) for line in lines)
         vocabularies[name] = Vocabulary(name, kind, language, meanings)
     return vocabularies
 
 
-def _paragraphs(file: Path) -> list[list[str]]:
+def paragraphs(file: Path) -> list[list[str]]:
+    """The file's paragraphs as lines, without comments."""
     lines = [line for line in file.read_text(encoding="utf-8").split("\n") if not line.startswith("#")]
     return [part.split("\n") for part in re.split(r"\n{2,}", "\n".join(lines).strip())]

@@ -1,4 +1,4 @@
-"""What is trained on and what is held out: generated pairs, open pairs, and questions with intents made into pairs.
+"""What is trained on and what is held out: generated and hand-written pairs, open pairs, and questions with intents.
 
 Knows shares and splits. Does not know files (`sources`) or the encoder: neighbours are found with a given `embed`.
 No text is on both sides. Pairs of intents are weak: two questions with one intent are taken for the same only where
@@ -20,6 +20,7 @@ import numpy as np
 from inference.verifier.frames import LANGUAGES
 from inference.verifier.generate import Pair, folded, generate
 from inference.verifier.sources import read_intents, read_pairs
+from inference.verifier.wordings import wordings
 
 Embed = Callable[[Sequence[str]], np.ndarray]  # unit vectors, (num_texts, dim)
 
@@ -35,13 +36,20 @@ class Shares:
     """How many pairs each part gives at most; fow and PAWS-X are small and taken whole."""
 
     generated: int
+    copies: int  # of the groups written by hand
     intents: int
     statements: int
     held_out: int
 
     @classmethod
     def of(cls, generated: int) -> Shares:
-        return cls(generated, generated // 4, generated // 20, min(1_200, generated // 4))
+        return cls(
+            generated=generated,
+            copies=max(1, generated // 3_000),
+            intents=generated // 3,
+            statements=generated // 20,
+            held_out=min(600, generated // 4),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,7 @@ def mix(folders: Sequence[Path], embed: Embed, seed: int, shares: Shares) -> Mix
     intents_train, intents_dev = _intents(folders, embed, rng, shares)
     train = [
         *generate(shares.generated, seed),
+        *(pair for language in LANGUAGES for pair in wordings(language, shares.copies, seed)),
         *_FOW_COPIES * fow_train,
         *paws_train,
         *intents_train,
@@ -66,6 +75,7 @@ def mix(folders: Sequence[Path], embed: Embed, seed: int, shares: Shares) -> Mix
     dev = {"fow": fow_dev, "intents": intents_dev, "pawsx": paws_dev}
     generated = generate(shares.held_out, seed, held_out=True)
     for language in LANGUAGES:
+        dev[f"free_{language}"] = wordings(language, 1, seed, held_out=True)
         dev[f"generated_{language}"] = [pair for pair in generated if pair.source.startswith(f"{language}:")]
     return Mix(_without_noise(train, dev), dev)
 

@@ -21,7 +21,7 @@ from inference.verifier.trainer import Weights
 
 CARD_NAME = "README.md"
 # PAWS-X is reported, but says nothing about questions to a cache.
-JUDGED = ("fow", "generated_en", "generated_zh", "intents")
+JUDGED = ("fow", "free_en", "free_zh", "generated_en", "generated_zh", "intents")
 
 Labels = Mapping[str, Sequence[bool]]  # by part of what is held out
 Logits = Mapping[str, np.ndarray]
@@ -88,8 +88,8 @@ Says whether one answer serves two questions, English or Chinese: a cross-encode
 {config.base}, with norms, biases and a head on the first token; {num:,} weights, {2 * num / 1e6:.1f} MB. It needs that
 encoder and no other (its layers' checksum is in `config.json`). Made by `make train-verifier`, {source}.
 
-**Trained on** generated minimal pairs of this project (`inference/verifier`); half of fow-cache's pairs `dev` (CC BY
-4.0); PAWS-X in Chinese (Google; train half); banking77 (PolyAI, CC BY 4.0) and CLINC150 (CC BY 3.0), train halves, as
+**Trained on** generated minimal pairs and hand-written rewordings of this project (`inference/verifier`); half of
+fow-cache's pairs `dev` (CC BY 4.0); PAWS-X in Chinese (Google; train half); banking77 (PolyAI, CC BY 4.0) and CLINC150 (CC BY 3.0), train halves, as
 weak pairs; GPTCache's example pairs (MIT). **Licence** of these weights: the project's, with those attributions.
 
 **Held out** (frames, intents and texts never trained on; the model was chosen and calibrated on them, so figures of the

@@ -71,6 +71,7 @@ class Trainer:
     ) -> None:
         self.model, self.batches, self.plan = model, batches, plan
         self._file, self._plan_id, self._say = folder / CHECKPOINT, plan_id, say
+        model.eval()  # without dropout: drawing its numbers is a third of a step on a CPU, and looks tell overfitting
         self._own = model.own_parameters()
         self._optimizer = torch.optim.AdamW(self._groups(), lr=plan.learning_rate)
         self.num_steps = plan.epochs * batches.per_epoch
@@ -95,10 +96,8 @@ class Trainer:
         return self.progress.best_weights
 
     def _step(self, step: int) -> float:
-        torch.manual_seed(self.plan.seed * 1_000_003 + step)  # dropout of a step is the same after a restart
         for group in self._optimizer.param_groups:
             group["lr"] = self.plan.learning_rate * self._rate(step)
-        self.model.train()
         batch = self.batches.at(step)
         logits = score(self.model, batch)
         loss = nn.functional.binary_cross_entropy_with_logits(logits, batch.targets)
@@ -115,7 +114,6 @@ class Trainer:
         return (self.num_steps - step) / (self.num_steps - warm_up)
 
     def _compare(self, look: Callable[[CrossEncoder], float]) -> None:
-        self.model.eval()
         figure = look(self.model)
         progress = self.progress
         is_better = figure > progress.best

@@ -32,7 +32,7 @@ from inference.verifier.train import Workshop, train
 from inference.verifier.trainer import CHECKPOINT, OtherPlan, Plan, Trainer
 
 PLAN = Plan(epochs=2, batch_size=8, learning_rate=3e-3, rank=4, num_looks=4, patience=9, checkpoint_steps=1)
-SHARES = Shares(generated=60, intents=16, statements=8, held_out=16)
+SHARES = Shares(generated=60, copies=1, intents=16, statements=8, held_out=16)
 
 
 @pytest.fixture(scope="module")
