@@ -89,8 +89,9 @@ Says whether one answer serves two questions, English or Chinese: a cross-encode
 encoder and no other (its layers' checksum is in `config.json`). Made by `make train-verifier`, {source}.
 
 **Trained on** generated minimal pairs and hand-written rewordings of this project (`inference/verifier`); half of
-fow-cache's pairs `dev` (CC BY 4.0); PAWS-X in Chinese (Google; train half); banking77 (PolyAI, CC BY 4.0) and CLINC150 (CC BY 3.0), train halves, as
-weak pairs; GPTCache's example pairs (MIT). **Licence** of these weights: the project's, with those attributions.
+fow-cache's pairs `dev` (CC BY 4.0); PAWS-X in Chinese (Google; train half); banking77 (PolyAI, CC BY 4.0) and CLINC150
+(CC BY 3.0), train halves, as weak pairs; GPTCache's example pairs (MIT). **Licence** of these weights: the project's,
+with those attributions.
 
 **Held out** (frames, intents and texts never trained on; the model was chosen and calibrated on them, so figures of the
 untouched test sets are lower):
