@@ -153,6 +153,12 @@ class WebConfig:
         "Private entries kept per user. Of a full rule or table, who has more entries than this loses theirs first.",
         between=(1, 10_000_000),
     )
+    cache_shared_per_owner_per_hour: int = setting(
+        "SEMCACHE_SHARED_PER_OWNER_PER_HOUR",
+        100,
+        "Answers of one user that rules may share within an hour; what comes after stays the user's own.",
+        between=(0, 1_000_000),
+    )
     cache_epoch: str = setting(
         "SEMCACHE_EPOCH", "1", "Knowledge epoch: change it and every older answer is out of scope."
     )

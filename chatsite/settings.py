@@ -117,6 +117,7 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 SEMCACHE_BUDGET_MS = CONFIG.cache_budget_ms
 SEMCACHE_MAX_ENTRIES = CONFIG.cache_max_entries
 SEMCACHE_MAX_PER_OWNER = CONFIG.cache_max_per_owner
+SEMCACHE_SHARED_PER_OWNER_PER_HOUR = CONFIG.cache_shared_per_owner_per_hour
 SEMCACHE_ASKED_BY = "chatsite.chat.trial.as_asked"
 SEMCACHE_RUN_BY = "chatsite.loop.run"
 

@@ -14,6 +14,7 @@ class Limits:
     budget_s: float
     max_entries: int
     max_per_owner: int
+    shared_per_owner_per_hour: int
 
 
 def limits() -> Limits:
@@ -21,4 +22,5 @@ def limits() -> Limits:
         budget_s=getattr(settings, "SEMCACHE_BUDGET_MS", 150) / 1000,
         max_entries=getattr(settings, "SEMCACHE_MAX_ENTRIES", 100_000),
         max_per_owner=getattr(settings, "SEMCACHE_MAX_PER_OWNER", 1000),
+        shared_per_owner_per_hour=getattr(settings, "SEMCACHE_SHARED_PER_OWNER_PER_HOUR", 100),
     )
