@@ -10,7 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.contrib.admin.models import CHANGE, DELETION, LogEntry
+from django.contrib.auth import get_user_model
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.contenttypes.models import ContentType
+from django.db import IntegrityError, transaction
 from django.db.models import Model
 from django.forms import ModelForm
 from django.http import HttpRequest
@@ -19,6 +22,8 @@ from semcache.models import CacheEntry
 
 # A text above this length, and every answer, is told by its hash: the log outlives the entry and must not keep it.
 MAX_SHOWN_CHARS = 200
+# Signs what the cache does of its own accord. With a space, which no form takes, so it is nobody's name.
+NOBODY = "semantic cache"
 
 
 def changed(form: ModelForm[Any]) -> str:
@@ -45,22 +50,43 @@ def note_entries(
 def note_each(request: HttpRequest, said: Mapping[int, str], *, is_deletion: bool = False) -> None:
     """The same with a text of its own for each entry's id."""
     LogEntry.objects.bulk_create(
-        [_line(request, CacheEntry, str(entry_id), text, is_deletion) for entry_id, text in said.items()]
+        [
+            _line(_author(request), CacheEntry, str(entry_id), text, is_deletion)
+            for entry_id, text in said.items()
+        ]
     )
 
 
 def note_many(request: HttpRequest, model: type[Model], said: str, *, is_deletion: bool = False) -> None:
     """One line for a change of many rows that were chosen by what they have in common."""
-    _line(request, model, None, said, is_deletion).save()
+    _line(_author(request), model, None, said, is_deletion).save()
 
 
-def _line(
-    request: HttpRequest, model: type[Model], key: str | None, said: str, is_deletion: bool
-) -> LogEntry:
+def note_by_itself(row: Model, said: str) -> None:
+    """One line for a change that nobody asked for. The log wants an author: an account that nobody can sign in with."""
+    _line(_nobody().pk, type(row), str(row.pk), said, is_deletion=False).save()
+
+
+def _author(request: HttpRequest) -> int:
     assert request.user.pk is not None, "the admin lets nobody in who is not signed in"
+    return request.user.pk
+
+
+def _nobody() -> AbstractBaseUser:
+    people: Any = get_user_model()._default_manager
+    try:
+        with transaction.atomic():
+            made: AbstractBaseUser = people.create_user(NOBODY, is_active=False)
+            return made
+    except IntegrityError:
+        known: AbstractBaseUser = people.get_by_natural_key(NOBODY)
+        return known
+
+
+def _line(author: int, model: type[Model], key: str | None, said: str, is_deletion: bool) -> LogEntry:
     name = str(model._meta.model_name)
     return LogEntry(
-        user_id=request.user.pk,
+        user_id=author,
         content_type=ContentType.objects.get_for_model(model),
         object_id=key,
         object_repr=f"{name} {key}" if key else name,

@@ -66,4 +66,6 @@ def _empty_tables() -> None:
         cursor.execute("DELETE FROM semcache_cachelook")
         cursor.execute("DELETE FROM semcache_cachecomplaint")
         cursor.execute("DELETE FROM semcache_cacheentry")
+        for table in ("cachecheck", "cacherulehour", "cachepromotion", "cacheimport"):
+            cursor.execute(f"DELETE FROM semcache_{table}")
         cursor.execute("DELETE FROM semcache_cacherule")
