@@ -107,10 +107,10 @@ class CacheEntryAdmin(admin.ModelAdmin):
     # Editing.
 
     def save_model(self, request: HttpRequest, obj: CacheEntry, form: Any, change: bool) -> None:
-        """Ids stand for the text they were made with: an edited text has none and is read anew."""
+        """Ids stand for the text they were made with: an edited text has none and is read anew. No model made it."""
         if form.is_edited:
-            obj.token_ids, obj.tokenizer, obj.num_tokens = [], "", 0
-            obj.save(update_fields=["answer", "token_ids", "tokenizer", "num_tokens"])
+            obj.token_ids, obj.tokenizer, obj.num_tokens, obj.may_be_stale = [], "", 0, False
+            obj.save(update_fields=["answer", "token_ids", "tokenizer", "num_tokens", "may_be_stale"])
 
     def construct_change_message(  # type: ignore[override]
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False

@@ -17,6 +17,7 @@ OUTCOMES: dict[Outcome, Any] = {
 REASONS: dict[Reason, Any] = {
     Reason.EXACT: _("an answer to the same words is stored"),
     Reason.SIMILAR: _("alike enough, and the guard found no difference"),
+    Reason.STALE: _("its time is over, but the rule serves it while it is made anew"),
     Reason.VERIFIED: _("alike, and the verifier says that both mean the same"),
     Reason.NOT_STORED: _("these words are not stored, and meaning is not looked at here"),
     Reason.NO_NEIGHBOUR: _("nothing is stored where this question may look"),

@@ -40,10 +40,11 @@ class Served:
     owner: str
 
 
-# An owner complains of what was in reach: the own, or what is shared with them ("" is everybody).
+# An owner complains of what was in reach: the own, or what is shared with them, whoever had asked first.
 _ENTRY = """
 SELECT scope, prompt_sha256, sharing, is_pinned FROM semcache_cacheentry
- WHERE id = %(entry_id)s AND tenant IN ('', %(tenant)s) AND owner IN ('', %(owner)s)"""
+ WHERE id = %(entry_id)s
+   AND (sharing = 'public' OR (tenant = %(tenant)s AND (sharing = 'tenant' OR owner = %(owner)s)))"""
 _ADD = """
 INSERT INTO semcache_cachecomplaint (scope, asked_sha256, reading_sha256, stored_sha256, why, created_at)
 VALUES (%(scope)s, %(asked)s, %(reading)s, %(stored)s, %(why)s, statement_timestamp())

@@ -38,6 +38,7 @@ class Reason(StrEnum):
     SIMILAR = "similar"
     NOT_STORED = "not-stored"  # nothing live with this exact text, and semantic look-up does not apply
     NO_NEIGHBOUR = "no-neighbour"
+    STALE = "stale"  # a hit past its time, within the rule's window; it is made anew meanwhile
     BELOW_THRESHOLD = "below-threshold"
     GREY_ZONE = "grey-zone"  # nobody gave a second opinion
     VERIFIED = "verified"
@@ -83,7 +84,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A stored answer that may be served. `similarity` is 1.0 for an exact match."""
+    """A stored answer that may be served. `similarity` is 1.0 for an exact match.
+
+    `prompt_sha256` names the question it was made for; `is_stale`: past its time, and served while it is made anew.
+    """
 
     entry_id: int
     question: str
@@ -96,6 +100,9 @@ class Hit:
     similarity: float
 
 
+    prompt_sha256: str = ""
+    is_stale: bool = False
+    sharing: str = "private"
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A stored neighbour and what was found out about it; `verdicts` is empty below the thresholds.
@@ -136,7 +143,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A generated answer. `is_complete` is False for stopped, truncated, failed and refused ones."""
+    """A generated answer. `is_complete` is False for stopped, truncated, failed and refused ones.
+
+    `took_ms` is how long the model took.
+    """
 
     text: str
     is_complete: bool
@@ -144,3 +154,4 @@ class Answer:
     tokenizer: str = ""
     num_tokens: int = 0
     generation: UUID | None = None
+    took_ms: float = 0.0

@@ -20,13 +20,18 @@ SAMPLE = 5 * BATCH
 # Any number that nobody else uses as an advisory lock in this database.
 CAPACITY_LOCK = 0x5E3C_AC4E
 
-# Rows from the future (a wrong clock, a bad import) are never served, so they go like expired ones.
+# Rows from the future (a wrong clock, a bad import) are never served, so they go like expired ones. What its rule still
+# serves past its end waits until that is over, too.
 EXPIRED = """
 DELETE FROM semcache_cacheentry
- WHERE id IN (SELECT id FROM semcache_cacheentry
-               WHERE expires_at <= statement_timestamp() OR created_at > statement_timestamp()
-               ORDER BY id LIMIT %(batch)s
-                 FOR UPDATE SKIP LOCKED)"""
+ WHERE id IN (SELECT e.id FROM semcache_cacheentry e JOIN semcache_cacherule r ON r.id = e.rule_id
+               WHERE e.created_at > statement_timestamp()
+                  OR (e.expires_at <= statement_timestamp()
+                      AND e.expires_at + CASE WHEN e.may_be_stale AND r.is_enabled AND r.mode IN ('exact', 'semantic')
+                                              THEN r.stale_s ELSE 0 END * interval '1 second'
+                          <= statement_timestamp())
+               ORDER BY e.id LIMIT %(batch)s
+                 FOR UPDATE OF e SKIP LOCKED)"""
 
 COUNT = "SELECT count(*) FROM semcache_cacheentry WHERE {group}"
 GREEDIEST = """

@@ -169,7 +169,8 @@ class CacheEntry(models.Model):
     took_ms = models.FloatField(default=0.0, db_default=0.0)
     # What its owner said earlier in the conversation, as far as the answer hangs on it; [] for a first turn.
     context = ArrayField(models.TextField(), default=list, db_default=[], blank=True)
-    # False for answers about today, which end at midnight whatever a rule's window says.
+    # False for answers about today, which end at midnight whatever a rule's window says, and for words that no model
+    # made, which no model can make anew.
     may_be_stale = models.BooleanField(default=True, db_default=True)
     source = models.CharField(
         max_length=16, choices=Source.choices, default=Source.ANSWER, db_default=Source.ANSWER

@@ -15,6 +15,8 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
+from itertools import chain
 from uuid import UUID
 
 from django.db import Error
@@ -49,7 +51,7 @@ from semcache.wording import Lasting
 __all__ = [
     "Answer", "Candidate", "Complaint", "Decision", "Embed", "Hit", "NoVerifier", "Outcome", "Question", "Reason",
     "Served", "Verify",
-    "complain", "evict", "flush_hits", "forget_rules", "lookup", "remember", "set_executor", "tried",
+    "complain", "evict", "flush_hits", "forget_rules", "lookup", "refresh", "remember", "set_executor", "tried",
 ]  # fmt: skip
 
 logger = logging.getLogger(__name__)
@@ -150,6 +152,20 @@ def is_admissible(decision: Decision, question: Question, answer: Answer) -> boo
         and len(decision.text) <= MAX_QUESTION_CHARS
     )
 
+def refresh(entry_id: int, created_at: datetime, model_revision: str, answer: Answer) -> bool:
+    """Replace the stored answer of that moment by a whole one that was made anew; False when there is no such entry
+    any more, or the answer is none. For database threads."""
+    text = clean(answer.text)
+    is_sound = answer.is_complete and bool(text.strip()) and len(text) <= MAX_ANSWER_CHARS
+    if not is_sound:
+        return False
+    # Ids stand for the text they were made with; a text that had to be cleaned is no longer that text.
+    token_ids = answer.token_ids if text == answer.text else ()
+    return store.refresh(
+        entry_id, created_at, model_revision, replace(answer, text=text, token_ids=token_ids)
+    )
+
+
 
 def forget_rules() -> None:
     """This process has changed a rule: read the rules again at the next question."""
@@ -168,7 +184,7 @@ async def _looked_up(look: Look, embed: Embed, verify: Verify | None) -> Decisio
     if not look.question.may_read:
         await _embedded(look, embed)  # not to read, but so that the answer can be found later
         return look.ended(Outcome.BYPASS, Reason.NOT_ASKED)
-    hit = await in_database(store.find_exact, look.exact_places, look.rule.ttl_s)
+    hit = await in_database(store.find_exact, look.exact_places, look.rule.ttl_s, look.rule.stale_s)
     look.step("exact")
     if hit is not None:
         return _found(look, Outcome.HIT_EXACT, Reason.EXACT, hit)
@@ -273,6 +289,19 @@ async def _verified(look: Look, verify: Verify, judgement: Judgement) -> Judgeme
         look.step("verify")
     look.waits_for = Dependency.STORE
     verifier_breaker.succeeded()
+def _neighbours(look: Look, vector: Sequence[float]) -> list[Hit]:
+    """The nearest of all that the question may find; of equals the one in the scope that comes first."""
+    rule, embedder = look.rule, look.question.embedder
+    found = [
+        store.find_nearest(
+            scope.digest(), embedder, vector, rule.ttl_s, rule.stale_s, is_shared=scope.sharing == "public"
+        )
+        for scope in look.scopes
+    ]
+    nearest = sorted(chain.from_iterable(found), key=lambda hit: -hit.similarity)
+    return nearest[: store.NUM_NEIGHBOURS]
+
+
     return second_opinion(judgement, scores)
 
 
@@ -290,7 +319,7 @@ def _found(look: Look, outcome: Outcome, reason: Reason, hit: Hit) -> Decision:
     """A hit; under a shadow rule a miss that only tells what would have been served."""
     if look.rule.mode == Mode.SHADOW:
         return replace(look.ended(Outcome.MISS, Reason.SHADOW), would_hit=hit)
-    return look.ended(outcome, reason, hit)
+    return look.ended(outcome, Reason.STALE if hit.is_stale else reason, hit)
 
 
 def _new_entry(decision: Decision, question: Question, answer: Answer) -> store.NewEntry:
@@ -336,6 +365,7 @@ async def _flush_after(delay_s: float) -> None:
     await asyncio.sleep(delay_s)
     try:
         await in_database(_flush)
+        took_ms=answer.took_ms,
     except Error:
         logger.warning("hits and look-ups could not be written; they wait for the next one", exc_info=True)
 

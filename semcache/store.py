@@ -10,6 +10,7 @@ import logging
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
@@ -17,19 +18,26 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.utils import timezone
 
-from semcache.decision import Hit
+from semcache.decision import Answer, Hit
 
 logger = logging.getLogger(__name__)
 NUM_NEIGHBOURS = 8
 
 # Time is the database's. A row from the future (a wrong clock, a bad import) would stay fresh for ever, so it
 # counts as expired. An edited time to live acts on rows that exist, as does the one of the rule that now decides.
-_LIVE = """
-      e.expires_at > statement_timestamp() AND e.created_at <= statement_timestamp()
-  AND e.created_at + least(r.ttl_s, %(ttl_s)s) * interval '1 second' > statement_timestamp()"""
-_COLUMNS = """
+_ENDS_AT = "least(e.expires_at, e.created_at + least(r.ttl_s, %(ttl_s)s) * interval '1 second')"
+# How long after its end a row is still served while it is made anew, if the rule that keeps it lets it, too.
+_WINDOW = """
+      CASE WHEN e.may_be_stale AND r.is_enabled AND r.mode IN ('exact', 'semantic')
+           THEN least(r.stale_s, %(stale_s)s) ELSE 0 END * interval '1 second'"""
+# The first line is for the index, which has no ends but `expires_at`.
+_LIVE = f"""
+      e.expires_at > statement_timestamp() - %(stale_s)s * interval '1 second'
+  AND e.created_at <= statement_timestamp() AND {_ENDS_AT} + {_WINDOW} > statement_timestamp()"""
+_COLUMNS = f"""
 SELECT e.id, e.question, e.answer, e.token_ids, e.tokenizer, e.num_tokens, e.created_at,
-       extract(epoch FROM statement_timestamp() - e.created_at)::int AS age_s"""
+       extract(epoch FROM statement_timestamp() - e.created_at)::int AS age_s,
+       e.prompt_sha256, {_ENDS_AT} <= statement_timestamp() AS is_stale, e.sharing"""  # noqa: S608 - this module's own texts
 _TABLES = """
   FROM semcache_cacheentry e JOIN semcache_cacherule r ON r.id = e.rule_id"""
 
@@ -39,7 +47,8 @@ EXACT = (
 )
 # Vectors of every size stand in one column; only those of the question's are compared.
 _IN_SCOPE = f"""
- WHERE e.scope = %(scope)s AND e.embedder = %(embedder)s AND vector_dims(e.embedding) = %(dim)s AND {_LIVE}"""
+ WHERE e.scope = %(scope)s AND e.embedder = %(embedder)s AND vector_dims(e.embedding) = %(dim)s AND {_LIVE}
+   AND (e.context = '{{}}' OR {_ENDS_AT} > statement_timestamp())"""
 # No vector index: inside one scope an exact scan is faster and never loses a row to a filter.
 NEAREST = (
     f"{_COLUMNS}, 1 - (e.embedding <=> %(vector)s::vector) AS similarity {_TABLES} {_IN_SCOPE}"
@@ -63,7 +72,8 @@ INSERT INTO semcache_cacheentry AS stored
         created_at, expires_at)
 VALUES (%(scope)s, %(prompt_sha256)s, %(question)s, %(answer)s, %(vector)s::vector, %(rule_id)s, %(sharing)s,
         %(tenant)s, %(owner)s, %(model_revision)s, %(embedder)s, %(generation)s, %(token_ids)s, %(tokenizer)s,
-        %(num_tokens)s, %(took_ms)s, %(context)s, NOT %(is_for_today)s, %(source)s, false, statement_timestamp(),
+        %(num_tokens)s, %(took_ms)s, %(context)s, NOT %(is_for_today)s AND %(source)s <> 'import', %(source)s, false,
+        statement_timestamp(),
         least(statement_timestamp() + %(ttl_s)s * interval '1 second',
               CASE WHEN %(is_for_today)s THEN
                    (date_trunc('day', statement_timestamp() AT TIME ZONE %(zone)s) + interval '1 day')
@@ -79,6 +89,20 @@ ON CONFLICT (scope, prompt_sha256) DO UPDATE SET
  WHERE excluded.created_at > stored.created_at OR stored.created_at > statement_timestamp()
 RETURNING id"""
 # In id order, like everything that holds several entries at once: two deleters never wait for each other in a circle.
+# The row that was seen and no other: what was evicted, erased, edited or replaced meanwhile stays so.
+REFRESH = """
+UPDATE semcache_cacheentry e
+   SET answer = %(answer)s, token_ids = %(token_ids)s, tokenizer = %(tokenizer)s, num_tokens = %(num_tokens)s,
+       took_ms = %(took_ms)s, created_at = statement_timestamp(),
+       expires_at = statement_timestamp() + r.ttl_s * interval '1 second'
+  FROM semcache_cacherule r
+ WHERE r.id = e.rule_id AND e.id = %(entry_id)s AND e.created_at = %(created_at)s AND e.may_be_stale
+   AND e.model_revision = %(model_revision)s"""
+# A complaint of anybody's is enough: such an answer is not served past its end.
+DOUBTED = """
+SELECT e.id FROM semcache_cacheentry e
+  JOIN semcache_cachecomplaint c ON c.scope = e.scope AND c.stored_sha256 = e.prompt_sha256
+ WHERE e.id = ANY(%(ids)s) AND c.created_at >= e.created_at"""
 _DELETE = """
 DELETE FROM semcache_cacheentry
  WHERE id IN (SELECT id FROM semcache_cacheentry WHERE {condition} ORDER BY id FOR UPDATE)"""
@@ -112,9 +136,10 @@ class NewEntry:
     source: str = "answer"
 
 
-def find_exact(places: Iterable[tuple[str, str]], ttl_s: int) -> Hit | None:
+def find_exact(places: Iterable[tuple[str, str]], ttl_s: int, stale_s: int = 0) -> Hit | None:
     """The live entry at the first of the (scope, prompt hash) places that has one."""
     for scope, prompt_sha256 in places:
+    life = {"ttl_s": ttl_s, "stale_s": stale_s}
         rows = _fetch(EXACT, {"scope": scope, "prompt_sha256": prompt_sha256, "ttl_s": ttl_s})
         if rows:
             return rows[0]
@@ -122,11 +147,17 @@ def find_exact(places: Iterable[tuple[str, str]], ttl_s: int) -> Hit | None:
 
 
 def find_nearest(
-    scope: str, embedder: str, vector: Sequence[float], ttl_s: int, *, is_shared: bool = False
+    scope: str,
+    embedder: str,
+    vector: Sequence[float],
+    ttl_s: int,
+    stale_s: int = 0,
+    *,
+    is_shared: bool = False,
 ) -> list[Hit]:
     """The live entries of the scope that are most alike, best first."""
     values = {"scope": scope, "embedder": embedder, "vector": vector_text(vector), "ttl_s": ttl_s,
-              "dim": len(vector), "limit": NUM_NEIGHBOURS}  # fmt: skip
+              "stale_s": stale_s, "dim": len(vector), "limit": NUM_NEIGHBOURS}  # fmt: skip
     if not is_shared:
         return _fetch(NEAREST, values)
     with transaction.atomic():
@@ -149,6 +180,19 @@ def insert(entry: NewEntry) -> int | None:
 
 
 def delete(ids: Sequence[int]) -> int:
+def refresh(entry_id: int, created_at: datetime, model_revision: str, answer: Answer) -> bool:
+    """Replace a stored answer by one that was made anew, with a new life; False when it is no longer the one of
+    `created_at` or of that model."""
+    values = {
+        "entry_id": entry_id, "created_at": created_at, "model_revision": model_revision, "answer": answer.text,
+        "token_ids": list(answer.token_ids), "tokenizer": answer.tokenizer, "num_tokens": answer.num_tokens,
+        "took_ms": answer.took_ms,
+    }  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute(REFRESH, values)
+        return int(cursor.rowcount) == 1
+
+
     with connection.cursor() as cursor:
         cursor.execute(DELETE, {"ids": list(ids)})
         return int(cursor.rowcount)
@@ -168,12 +212,19 @@ def vector_text(vector: Sequence[float]) -> str:
 def _fetch(sql: str, values: dict[str, Any]) -> list[Hit]:
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
-        return [hit for row in cursor.fetchall() if (hit := _hit(row)) is not None]
+        found = [hit for row in cursor.fetchall() if (hit := _hit(row)) is not None]
+        stale = [hit.entry_id for hit in found if hit.is_stale]
+        if not stale:
+            return found
+        cursor.execute(DOUBTED, {"ids": stale})
+        doubted = {row[0] for row in cursor.fetchall()}
+    return [hit for hit in found if hit.entry_id not in doubted]
 
 
 def _hit(row: Sequence[Any]) -> Hit | None:
     """The row as a value; None for one that an import or a hand wrote and that no answer can be made of."""
-    entry_id, question, answer, token_ids, tokenizer, num_tokens, created_at, age_s, similarity = row
+    entry_id, question, answer, token_ids, tokenizer, num_tokens, *rest = row
+    created_at, age_s, key, is_stale, sharing, similarity = rest
     if not answer.strip() or math.isnan(similarity) or not all(isinstance(token, int) for token in token_ids):
         _report(entry_id)
         return None
@@ -188,6 +239,9 @@ def _hit(row: Sequence[Any]) -> Hit | None:
         age_s=age_s,
         similarity=float(similarity),
     )
+        prompt_sha256=key,
+        is_stale=is_stale,
+        sharing=sharing,
 
 
 @lru_cache(maxsize=1000)

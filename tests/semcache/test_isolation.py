@@ -116,7 +116,7 @@ def found(statement: str, places: list[tuple[int, str, str, str]]) -> list[tuple
         f" CROSS JOIN LATERAL ({statement}) AS found"
     )
     values = {"n": list(numbers), "scopes": list(scopes), "keys": list(keys), "embedders": list(embedders),
-              "vector": VECTOR, "dim": 384, "ttl_s": 86_400, "limit": store.NUM_NEIGHBOURS}  # fmt: skip
+              "vector": VECTOR, "dim": 384, "ttl_s": 86_400, "stale_s": 3600, "limit": store.NUM_NEIGHBOURS}  # fmt: skip
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         return list(cursor.fetchall())
@@ -222,7 +222,7 @@ def rows_read(asker: Asker, rule: Any) -> list[str]:
     look = asker.look(as_value(rule))
     ((scope, key),) = look.exact_places
     values = {"scope": scope, "prompt_sha256": key, "embedder": asker.embedder, "vector": VECTOR, "dim": 384,
-              "ttl_s": 600, "limit": store.NUM_NEIGHBOURS}  # fmt: skip
+              "ttl_s": 600, "stale_s": 3600, "limit": store.NUM_NEIGHBOURS}  # fmt: skip
     lines = []
     with connection.cursor() as cursor:
         for sql in (store.EXACT, store.NEAREST):

@@ -53,7 +53,7 @@ def indexes() -> set[str]:
 
 def values_for(name: str, vector: list[float]) -> dict[str, object]:
     return {"scope": scope(name), "embedder": "test-embedder", "vector": store.vector_text(vector), "ttl_s": 86_400,
-            "dim": len(vector), "limit": store.NUM_NEIGHBOURS}  # fmt: skip
+            "stale_s": 0, "dim": len(vector), "limit": store.NUM_NEIGHBOURS}  # fmt: skip
 
 
 def plan(statement: str, name: str) -> str:
