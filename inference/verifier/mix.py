@@ -45,7 +45,7 @@ class Shares:
     def of(cls, generated: int) -> Shares:
         return cls(
             generated=generated,
-            copies=max(1, generated // 3_000),
+            copies=max(1, generated // 2_500),
             intents=generated // 3,
             statements=generated // 20,
             held_out=min(600, generated // 4),

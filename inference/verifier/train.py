@@ -2,7 +2,7 @@
 
 Knows the order of the work. May be killed at any moment and started again with the same arguments: it goes on.
 
-    python -m inference.verifier.train --data FOLDER [--out data/models/verifier] [--pairs 48000]
+    python -m inference.verifier.train --data FOLDER [--out data/models/verifier] [--pairs 12000]
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--work", type=Path, help="keeps pairs and checkpoint (DATA_DIR/verifier-training)")
     parser.add_argument("--out", type=Path, help="gets the result (DATA_DIR/models/verifier)")
     parser.add_argument("--threads", type=int, default=0, help="0: all that this process may use")
-    parser.add_argument("--pairs", type=int, default=48_000, help="generated ones; other parts in proportion")
+    parser.add_argument("--pairs", type=int, default=12_000, help="generated ones; other parts in proportion")
     for field in fields(Plan):
         flag = "--" + field.name.replace("_", "-")
         parser.add_argument(flag, type=type(field.default), default=field.default)

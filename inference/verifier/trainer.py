@@ -34,12 +34,12 @@ class Plan:
     """What a training is made of; a checkpoint of another plan is not taken."""
 
     seed: int = 0
-    epochs: int = 3
+    epochs: int = 2
     batch_size: int = 32
     learning_rate: float = 7e-4  # of adapters; layers of their own (rank 0) want about 1e-4
     rank: int = 32
-    num_looks: int = 20  # at what is held out
-    patience: int = 6  # looks without a better one
+    num_looks: int = 8  # at what is held out
+    patience: int = 4  # looks without a better one
     checkpoint_steps: int = 50
 
 
