@@ -36,9 +36,9 @@ class Reason(StrEnum):
 
     EXACT = "exact"
     SIMILAR = "similar"
+    STALE = "stale"  # a hit past its time, within the rule's window; it is made anew meanwhile
     NOT_STORED = "not-stored"  # nothing live with this exact text, and semantic look-up does not apply
     NO_NEIGHBOUR = "no-neighbour"
-    STALE = "stale"  # a hit past its time, within the rule's window; it is made anew meanwhile
     BELOW_THRESHOLD = "below-threshold"
     GREY_ZONE = "grey-zone"  # nobody gave a second opinion
     VERIFIED = "verified"
@@ -98,11 +98,10 @@ class Hit:
     created_at: datetime
     age_s: int
     similarity: float
-
-
     prompt_sha256: str = ""
     is_stale: bool = False
-    sharing: str = "private"
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A stored neighbour and what was found out about it; `verdicts` is empty below the thresholds.

@@ -16,7 +16,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import chain
 from uuid import UUID
 
 from django.db import Error
@@ -136,6 +135,20 @@ async def complain(served: Served, why: Complaint) -> bool:
     return await in_database(complaints.complain, served, why)
 
 
+def refresh(entry_id: int, created_at: datetime, model_revision: str, answer: Answer) -> bool:
+    """Replace the stored answer of that moment by a whole one that was made anew; False when there is no such entry
+    any more, or the answer is none. For database threads."""
+    text = clean(answer.text)
+    is_sound = answer.is_complete and bool(text.strip()) and len(text) <= MAX_ANSWER_CHARS
+    if not is_sound:
+        return False
+    # Ids stand for the text they were made with; a text that had to be cleaned is no longer that text.
+    token_ids = answer.token_ids if text == answer.text else ()
+    return store.refresh(
+        entry_id, created_at, model_revision, replace(answer, text=text, token_ids=token_ids)
+    )
+
+
 def forget(generations: Sequence[UUID]) -> int:
     """Delete the entries made from these answers in the caller's transaction, for erasure; how many there were."""
     return store.delete_made_from(generations)
@@ -151,20 +164,6 @@ def is_admissible(decision: Decision, question: Question, answer: Answer) -> boo
         and len(answer.text) <= MAX_ANSWER_CHARS
         and len(decision.text) <= MAX_QUESTION_CHARS
     )
-
-def refresh(entry_id: int, created_at: datetime, model_revision: str, answer: Answer) -> bool:
-    """Replace the stored answer of that moment by a whole one that was made anew; False when there is no such entry
-    any more, or the answer is none. For database threads."""
-    text = clean(answer.text)
-    is_sound = answer.is_complete and bool(text.strip()) and len(text) <= MAX_ANSWER_CHARS
-    if not is_sound:
-        return False
-    # Ids stand for the text they were made with; a text that had to be cleaned is no longer that text.
-    token_ids = answer.token_ids if text == answer.text else ()
-    return store.refresh(
-        entry_id, created_at, model_revision, replace(answer, text=text, token_ids=token_ids)
-    )
-
 
 
 def forget_rules() -> None:
@@ -251,6 +250,7 @@ async def _nearest(look: Look, verify: Verify | None) -> Decision:
         embedder,
         look.vector,
         look.rule.ttl_s,
+        look.rule.stale_s,
         is_shared=scope.sharing == "public",
     )
     near = [hit.entry_id for hit in neighbours if hit.similarity >= look.rule.verify_similarity]
@@ -289,19 +289,6 @@ async def _verified(look: Look, verify: Verify, judgement: Judgement) -> Judgeme
         look.step("verify")
     look.waits_for = Dependency.STORE
     verifier_breaker.succeeded()
-def _neighbours(look: Look, vector: Sequence[float]) -> list[Hit]:
-    """The nearest of all that the question may find; of equals the one in the scope that comes first."""
-    rule, embedder = look.rule, look.question.embedder
-    found = [
-        store.find_nearest(
-            scope.digest(), embedder, vector, rule.ttl_s, rule.stale_s, is_shared=scope.sharing == "public"
-        )
-        for scope in look.scopes
-    ]
-    nearest = sorted(chain.from_iterable(found), key=lambda hit: -hit.similarity)
-    return nearest[: store.NUM_NEIGHBOURS]
-
-
     return second_opinion(judgement, scores)
 
 
@@ -342,6 +329,7 @@ def _new_entry(decision: Decision, question: Question, answer: Answer) -> store.
         token_ids=answer.token_ids if text == answer.text else (),
         tokenizer=answer.tokenizer,
         num_tokens=answer.num_tokens,
+        took_ms=answer.took_ms,
         ttl_s=decision.rule.ttl_s,
         is_for_today=wording.lasting(decision.text) is Lasting.THIS_DAY,
     )
@@ -365,7 +353,6 @@ async def _flush_after(delay_s: float) -> None:
     await asyncio.sleep(delay_s)
     try:
         await in_database(_flush)
-        took_ms=answer.took_ms,
     except Error:
         logger.warning("hits and look-ups could not be written; they wait for the next one", exc_info=True)
 

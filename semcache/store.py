@@ -37,7 +37,7 @@ _LIVE = f"""
 _COLUMNS = f"""
 SELECT e.id, e.question, e.answer, e.token_ids, e.tokenizer, e.num_tokens, e.created_at,
        extract(epoch FROM statement_timestamp() - e.created_at)::int AS age_s,
-       e.prompt_sha256, {_ENDS_AT} <= statement_timestamp() AS is_stale, e.sharing"""  # noqa: S608 - this module's own texts
+       e.prompt_sha256, {_ENDS_AT} <= statement_timestamp() AS is_stale"""  # noqa: S608 - this module's own texts
 _TABLES = """
   FROM semcache_cacheentry e JOIN semcache_cacherule r ON r.id = e.rule_id"""
 
@@ -46,6 +46,7 @@ EXACT = (
     f" AND {_LIVE}"
 )
 # Vectors of every size stand in one column; only those of the question's are compared.
+# What hangs on something said before can't be made anew by whoever finds it by meaning, so it ends at its end.
 _IN_SCOPE = f"""
  WHERE e.scope = %(scope)s AND e.embedder = %(embedder)s AND vector_dims(e.embedding) = %(dim)s AND {_LIVE}
    AND (e.context = '{{}}' OR {_ENDS_AT} > statement_timestamp())"""
@@ -88,7 +89,6 @@ ON CONFLICT (scope, prompt_sha256) DO UPDATE SET
        created_at = excluded.created_at, expires_at = excluded.expires_at
  WHERE excluded.created_at > stored.created_at OR stored.created_at > statement_timestamp()
 RETURNING id"""
-# In id order, like everything that holds several entries at once: two deleters never wait for each other in a circle.
 # The row that was seen and no other: what was evicted, erased, edited or replaced meanwhile stays so.
 REFRESH = """
 UPDATE semcache_cacheentry e
@@ -103,6 +103,7 @@ DOUBTED = """
 SELECT e.id FROM semcache_cacheentry e
   JOIN semcache_cachecomplaint c ON c.scope = e.scope AND c.stored_sha256 = e.prompt_sha256
  WHERE e.id = ANY(%(ids)s) AND c.created_at >= e.created_at"""
+# In id order, like everything that holds several entries at once: two deleters never wait for each other in a circle.
 _DELETE = """
 DELETE FROM semcache_cacheentry
  WHERE id IN (SELECT id FROM semcache_cacheentry WHERE {condition} ORDER BY id FOR UPDATE)"""
@@ -138,9 +139,9 @@ class NewEntry:
 
 def find_exact(places: Iterable[tuple[str, str]], ttl_s: int, stale_s: int = 0) -> Hit | None:
     """The live entry at the first of the (scope, prompt hash) places that has one."""
-    for scope, prompt_sha256 in places:
     life = {"ttl_s": ttl_s, "stale_s": stale_s}
-        rows = _fetch(EXACT, {"scope": scope, "prompt_sha256": prompt_sha256, "ttl_s": ttl_s})
+    for scope, prompt_sha256 in places:
+        rows = _fetch(EXACT, {"scope": scope, "prompt_sha256": prompt_sha256, **life})
         if rows:
             return rows[0]
     return None
@@ -179,7 +180,6 @@ def insert(entry: NewEntry) -> int | None:
     return None if row is None else int(row[0])
 
 
-def delete(ids: Sequence[int]) -> int:
 def refresh(entry_id: int, created_at: datetime, model_revision: str, answer: Answer) -> bool:
     """Replace a stored answer by one that was made anew, with a new life; False when it is no longer the one of
     `created_at` or of that model."""
@@ -193,6 +193,7 @@ def refresh(entry_id: int, created_at: datetime, model_revision: str, answer: An
         return int(cursor.rowcount) == 1
 
 
+def delete(ids: Sequence[int]) -> int:
     with connection.cursor() as cursor:
         cursor.execute(DELETE, {"ids": list(ids)})
         return int(cursor.rowcount)
@@ -224,7 +225,7 @@ def _fetch(sql: str, values: dict[str, Any]) -> list[Hit]:
 def _hit(row: Sequence[Any]) -> Hit | None:
     """The row as a value; None for one that an import or a hand wrote and that no answer can be made of."""
     entry_id, question, answer, token_ids, tokenizer, num_tokens, *rest = row
-    created_at, age_s, key, is_stale, sharing, similarity = rest
+    created_at, age_s, key, is_stale, similarity = rest
     if not answer.strip() or math.isnan(similarity) or not all(isinstance(token, int) for token in token_ids):
         _report(entry_id)
         return None
@@ -238,10 +239,9 @@ def _hit(row: Sequence[Any]) -> Hit | None:
         created_at=created_at,
         age_s=age_s,
         similarity=float(similarity),
-    )
         prompt_sha256=key,
         is_stale=is_stale,
-        sharing=sharing,
+    )
 
 
 @lru_cache(maxsize=1000)

@@ -116,7 +116,8 @@ def found(statement: str, places: list[tuple[int, str, str, str]]) -> list[tuple
         f" CROSS JOIN LATERAL ({statement}) AS found"
     )
     values = {"n": list(numbers), "scopes": list(scopes), "keys": list(keys), "embedders": list(embedders),
-              "vector": VECTOR, "dim": 384, "ttl_s": 86_400, "stale_s": 3600, "limit": store.NUM_NEIGHBOURS}  # fmt: skip
+              "vector": VECTOR, "dim": 384, "ttl_s": 86_400, "stale_s": 3600,
+              "limit": store.NUM_NEIGHBOURS}  # fmt: skip
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         return list(cursor.fetchall())

@@ -98,8 +98,9 @@ def test_both_statements_go_through_the_scope_index():
         for sql in (store.EXACT, store.NEAREST):
             cursor.execute(
                 "EXPLAIN " + sql,
-                {"scope": scope("a"), "prompt_sha256": scope("x"), "ttl_s": 600, "stale_s": 0, "embedder": "test-embedder",
-                 "vector": store.vector_text(factories.vector_of("a")), "limit": 8, "dim": EMBEDDING_DIM},
+                {"scope": scope("a"), "prompt_sha256": scope("x"), "ttl_s": 600, "stale_s": 0,
+                 "embedder": "test-embedder", "vector": store.vector_text(factories.vector_of("a")), "limit": 8,
+                 "dim": EMBEDDING_DIM},
             )  # fmt: skip
             plan = "\n".join(line for (line,) in cursor.fetchall())
             assert "Seq Scan on semcache_cacheentry" not in plan, plan
