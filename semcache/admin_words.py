@@ -26,6 +26,7 @@ REASONS: dict[Reason, Any] = {
     Reason.DOUBTED: _("alike, but the verifier says that they mean different things"),
     Reason.VERIFIER_FAILED: _("the verifier failed"),
     Reason.GUARDED: _("alike enough, but the guard found a difference"),
+    Reason.TIGHTENED: _("the rule has tightened itself, because too many of its answers were wrong"),
     Reason.SHADOW: _("the rule only looks and never serves"),
     Reason.EMPTY: _("the question is empty"),
     Reason.NO_RULE: _("no rule matches"),

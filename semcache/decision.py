@@ -45,6 +45,7 @@ class Reason(StrEnum):
     DOUBTED = "doubted"  # the second opinion was that they mean different things
     VERIFIER_FAILED = "verifier-failed"
     GUARDED = "guarded"
+    TIGHTENED = "tightened"  # the rule serves less by meaning since too many of its answers were wrong
     SHADOW = "shadow"
     EMPTY = "empty-question"
     NO_RULE = "no-rule"

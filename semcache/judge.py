@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from semcache import guard
 from semcache.decision import Candidate, Hit, Reason
 from semcache.guard import Verdict
-from semcache.policy import Rule
+from semcache.policy import Rule, Tightened
 
 # So many nearest questions with one and the same answer, of some length, show that the answer does not hang on the
 # words in which they differ. Three wordings in a list of answers written by hand do so, three times "Yes." does not.
@@ -57,7 +57,7 @@ def judge(
             and not is_refused
             and (guard.may_serve(verdicts) or (is_agreed and guard.may_be_overruled(verdicts)))
         )
-        is_accepted = hit.similarity >= rule.accept_similarity
+        is_accepted = hit.similarity >= rule.accept_similarity and rule.tightened == Tightened.NO
         is_served = served is None and may_serve and is_accepted
         served = hit if is_served else served
         if is_near and not is_refused and guard.may_be_overruled(verdicts) and not is_served:
@@ -97,6 +97,8 @@ def _reason(rule: Rule, served: Hit | None, unsure: Sequence[Hit], candidates: S
         return Reason.SIMILAR
     if not candidates:
         return Reason.NO_NEIGHBOUR
+    if unsure and rule.tightened and unsure[0].similarity >= rule.accept_similarity:
+        return Reason.TIGHTENED
     if unsure:
         return Reason.GREY_ZONE
     return Reason.GUARDED if candidates[0].similarity >= rule.verify_similarity else Reason.BELOW_THRESHOLD

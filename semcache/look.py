@@ -12,7 +12,7 @@ from enum import StrEnum
 from semcache import wording
 from semcache.decision import Candidate, Decision, Hit, Outcome, Question, Reason
 from semcache.normalize import clean, exact_key, sha256_of
-from semcache.policy import Mode, Rule
+from semcache.policy import Rule
 from semcache.scope import Scope, widened
 
 
@@ -80,8 +80,7 @@ class Look:
     def goes_by_meaning(self) -> bool:
         """Whether the rule looks at meaning and the text needs nothing that was said before it."""
         is_first_turn = not self.question.history
-        looks_at_meaning = self.rule.mode in (Mode.SEMANTIC, Mode.SHADOW)
-        return looks_at_meaning and wording.stands_alone(self.text, is_first_turn=is_first_turn)
+        return self.rule.looks_at_meaning and wording.stands_alone(self.text, is_first_turn=is_first_turn)
 
     def step(self, name: str) -> None:
         """Note how long the step that just ended took."""

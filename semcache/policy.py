@@ -27,6 +27,14 @@ class Mode(StrEnum):
     SHADOW = "shadow"
 
 
+class Tightened(StrEnum):
+    """What a rule does of its own accord once too many of its answers were wrong."""
+
+    NO = ""
+    VERIFY = "verify"
+    EXACT = "exact"
+
+
 class BadPattern(ValueError):
     """The pattern is not RE2, or too large; the message is RE2's own."""
 
@@ -35,7 +43,10 @@ class BadPattern(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row of the rule table, as a plain value. `search` is set by `compiled`."""
+    """One row of the rule table, as a plain value. `search` is set by `compiled`.
+
+    `check_share` is the share of answers to check now, which is more while the rule is watched closely.
+    """
 
     id: int
     name: str
@@ -60,6 +71,14 @@ class Rule:
         if (self.tenant and self.tenant != tenant) or (self.model and self.model != model):
             return False
         return self.search is None or bool(self.search(text))
+
+    @property
+    def is_exact_by_itself(self) -> bool:
+        return self.mode == Mode.SEMANTIC and self.tightened == Tightened.EXACT
+
+    @property
+    def looks_at_meaning(self) -> bool:
+        return self.mode in (Mode.SEMANTIC, Mode.SHADOW) and not self.is_exact_by_itself
 
     @property
     def precedence(self) -> tuple[int, bool, tuple[int, int], int]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
-from semcache import policy
+from semcache import budget, policy
 from semcache.models import CacheRule
 from semcache.policy import BadPattern, Rule
 
@@ -47,7 +48,11 @@ class RuleBook:
 
 def read_rules() -> list[Rule]:
     """Every enabled rule as a plain value, uncompiled."""
-    return [as_value(row) for row in CacheRule.objects.filter(is_enabled=True)]
+    calm = budget.calm_rules()
+    return [
+        replace(rule, check_share=budget.share_checked(rule.check_share, is_calm=rule.id in calm))
+        for rule in map(as_value, CacheRule.objects.filter(is_enabled=True))
+    ]
 
 
 def as_value(row: CacheRule) -> Rule:

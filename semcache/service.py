@@ -214,7 +214,7 @@ async def _ruled(look: Look) -> Reason | None:
 async def _embedded(look: Look, embed: Embed) -> Reason | None:
     """Fill the vector; the reason when meaning does not apply or the embedder gives none."""
     if not (look.goes_by_meaning and look.question.embedder):
-        return Reason.NOT_STORED
+        return Reason.TIGHTENED if look.rule.is_exact_by_itself else Reason.NOT_STORED
     if not embedder_breaker.allows():
         return Reason.EMBEDDER_FAILED
     look.waits_for = Dependency.EMBEDDER
