@@ -127,5 +127,4 @@ def scope_of(question: Question, text: str, rule: Rule) -> Scope:
         parameters=question.parameters,
         language=wording.language(text),
         epoch=question.epoch,
-        embedder=question.embedder,
     )

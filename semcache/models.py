@@ -186,6 +186,10 @@ class CacheEntry(models.Model):
             models.Index(fields=["scope", "expires_at"], name="entry_in_scope"),
             models.Index(fields=["expires_at"], name="entry_expiry"),
             models.Index(fields=["tenant", "owner"], name="entry_owner"),
+            # What waits for a new embedder is found without reading the table.
+            models.Index(
+                fields=["embedder", "id"], condition=Q(embedding__isnull=False), name="entry_embedder"
+            ),
         ]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["scope", "prompt_sha256"], name="one_entry_per_scope_and_prompt"),

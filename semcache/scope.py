@@ -1,7 +1,8 @@
 """The scope: a digest of everything that must be equal before one question's answer may serve another.
 
 Pure: tenants, owners, models and parameters are opaque strings here. Scope is a hard filter and never part of
-the embedded text, so alike questions of two owners stay apart however alike they are.
+the embedded text, so alike questions of two owners stay apart however alike they are. Which embedder made a vector is
+no part of it: an answer is found by its words under any embedder, by meaning under the one that made its vector.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import astuple, dataclass, fields
 
 from semcache.normalize import sha256_of
 
-SCOPE_VERSION = "1"
+SCOPE_VERSION = "2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,6 @@ class Scope:
     parameters: str
     language: str
     epoch: str
-    embedder: str
 
     def digest(self) -> str:
         """64 hex digits. Field names are hashed too: moving a value to another field is another scope."""

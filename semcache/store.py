@@ -45,7 +45,7 @@ EXACT = (
     f"{_COLUMNS}, 1.0 AS similarity {_TABLES} WHERE e.scope = %(scope)s AND e.prompt_sha256 = %(prompt_sha256)s"
     f" AND {_LIVE}"
 )
-# Vectors of every size stand in one column; only those of the question's are compared.
+# Vectors of every embedder and size stand in one column; only within one embedder's means a distance anything.
 # What hangs on something said before can't be made anew by whoever finds it by meaning, so it ends at its end.
 _IN_SCOPE = f"""
  WHERE e.scope = %(scope)s AND e.embedder = %(embedder)s AND vector_dims(e.embedding) = %(dim)s AND {_LIVE}
@@ -82,7 +82,7 @@ VALUES (%(scope)s, %(prompt_sha256)s, %(question)s, %(answer)s, %(vector)s::vect
 ON CONFLICT (scope, prompt_sha256) DO UPDATE SET
        question = excluded.question, answer = excluded.answer, embedding = excluded.embedding,
        rule_id = excluded.rule_id, sharing = excluded.sharing, tenant = excluded.tenant, owner = excluded.owner,
-       generation = excluded.generation,
+       embedder = excluded.embedder, generation = excluded.generation,
        token_ids = excluded.token_ids, tokenizer = excluded.tokenizer, num_tokens = excluded.num_tokens,
        took_ms = excluded.took_ms, context = excluded.context, may_be_stale = excluded.may_be_stale,
        source = excluded.source,

@@ -38,7 +38,7 @@ CHOICES = {
     "history": ["", "what was said before"],
     "text": ["Which secret word does Garden use?", "Which secret word do I use?", "花园项目的暗号是什么"],
 }
-NARROWING = ("model", "model_revision", "system_prompt", "parameters", "epoch", "embedder")
+NARROWING = ("model", "model_revision", "system_prompt", "parameters", "epoch")
 VECTOR = store.vector_text(factories.vector_of("everything"))
 
 
@@ -65,8 +65,10 @@ class Asker:
         return look
 
 
-def may_see(asker: Asker, maker: Asker, sharing: str) -> bool:
+def may_see(asker: Asker, maker: Asker, sharing: str, *, by_meaning: bool) -> bool:
     """What the documentation promises, said once more and differently."""
+    if by_meaning and asker.embedder != maker.embedder:
+        return False
     if any(getattr(asker, name) != getattr(maker, name) for name in NARROWING):
         return False
     if ("花" in asker.text) != ("花" in maker.text) or maker.history not in ("", asker.history):
@@ -123,16 +125,19 @@ def found(statement: str, places: list[tuple[int, str, str, str]]) -> list[tuple
         return list(cursor.fetchall())
 
 
-def pairs_found(rule: Any, makers: list[Asker], all_askers: list[Asker]) -> Iterator[tuple[Asker, Asker]]:
-    """(asker, maker of what was found), by exact text and by meaning."""
+def pairs_found(
+    rule: Any, makers: list[Asker], all_askers: list[Asker]
+) -> Iterator[tuple[Asker, Asker, bool]]:
+    """(asker, maker of what was found, whether by meaning)."""
     exact, nearest = [], []
     for place, asker in enumerate(all_askers):
         look = asker.look(as_value(rule))
         exact += [(place, scope, key, asker.embedder) for scope, key in look.exact_places]
         if look.goes_by_meaning:
             nearest.append((place, look.shared_scope.digest(), "", asker.embedder))
-    for asker_place, maker_place in found(store.EXACT, exact) + found(store.NEAREST, nearest):
-        yield all_askers[asker_place], makers[maker_place]
+    for statement, places in ((store.EXACT, exact), (store.NEAREST, nearest)):
+        for asker_place, maker_place in found(statement, places):
+            yield all_askers[asker_place], makers[maker_place], statement is store.NEAREST
 
 
 def num_foreign(sharing: str, num_lookups: int) -> tuple[int, int]:
@@ -143,8 +148,8 @@ def num_foreign(sharing: str, num_lookups: int) -> tuple[int, int]:
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE semcache_cacheentry")
     pairs = list(pairs_found(rule, makers, askers(num_lookups, seed=2)))
-    foreign = sum(not may_see(asker, maker, sharing) for asker, maker in pairs)
-    return foreign, sum(asker == maker for asker, maker in pairs)
+    foreign = sum(not may_see(asker, maker, sharing, by_meaning=near) for asker, maker, near in pairs)
+    return foreign, sum(asker == maker for asker, maker, _ in pairs)
 
 
 @pytest.mark.django_db
@@ -169,6 +174,14 @@ def test_a_statement_that_forgot_the_scope_would_be_noticed(monkeypatch, stateme
     text = getattr(store, statement)
     monkeypatch.setattr(store, statement, text.replace("e.scope = %(scope)s AND", ""))
     assert getattr(store, statement) != text
+    assert num_foreign("private", 300)[0] > 0
+
+
+@pytest.mark.django_db
+def test_a_statement_that_forgot_the_embedder_would_be_noticed(monkeypatch):
+    text = store.NEAREST
+    monkeypatch.setattr(store, "NEAREST", text.replace("e.embedder = %(embedder)s AND", ""))
+    assert text != store.NEAREST
     assert num_foreign("private", 300)[0] > 0
 
 
@@ -212,10 +225,10 @@ def test_a_private_entry_makes_a_strangers_look_up_read_no_more_rows():
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE semcache_cacheentry")
     stranger = replace(makers[0], owner="user:stranger", history="")
-    before = rows_read(stranger, rule)
+    before, num_rows = rows_read(stranger, rule), CacheEntry.objects.count()
     plant([replace(stranger, owner="user:new"), replace(stranger, owner="user:newer")], rule)
     assert rows_read(stranger, rule) == before
-    assert CacheEntry.objects.count() == len(makers) + 2
+    assert CacheEntry.objects.count() == num_rows + 2
 
 
 def rows_read(asker: Asker, rule: Any) -> list[str]:

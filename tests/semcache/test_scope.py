@@ -109,7 +109,7 @@ async def test_vectors_of_another_embedder_are_not_compared_even_inside_a_scope(
     assert (await ask("Which plans include a backup?", all_alike)).reason is Reason.NO_NEIGHBOUR
 
 
-SCOPE = Scope("private", "t", "o", "m", "r", "s", "p", "en", "1", "e")
+SCOPE = Scope("private", "t", "o", "m", "r", "s", "p", "en", "1")
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Scope)])

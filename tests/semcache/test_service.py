@@ -136,7 +136,6 @@ VARIANTS = {
     "model_revision": ("a@1", "a@2"),
     "parameters": ('{"max_tokens":16}', '{"max_tokens":400}'),
     "epoch": ("1", "2"),
-    "embedder": ("e1", "e2"),
     "tenant": ("sales", "support"),
     "owner": ("user:1", "user:2"),
 }
