@@ -87,7 +87,8 @@ class Question:
 class Hit:
     """A stored answer that may be served. `similarity` is 1.0 for an exact match.
 
-    `prompt_sha256` names the question it was made for; `is_stale`: past its time, and served while it is made anew.
+    `took_ms` is how long it took to make, 0 where that is not known. `prompt_sha256` names the question it was made
+    for; `is_stale`: past its time, and served while it is made anew.
     """
 
     entry_id: int
@@ -99,6 +100,7 @@ class Hit:
     created_at: datetime
     age_s: int
     similarity: float
+    took_ms: float = 0.0
     prompt_sha256: str = ""
     is_stale: bool = False
 

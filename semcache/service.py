@@ -35,6 +35,7 @@ from semcache.decision import (
     Reason,
     Verify,
 )  # fmt: skip
+from semcache.hours import HourCounter
 from semcache.judge import Judgement, judge, second_opinion
 from semcache.limits import limits
 from semcache.look import Dependency, Look
@@ -62,6 +63,7 @@ REMEMBER_WITHIN_S = 3.0
 # This process's own.
 rules = RuleBook()
 hits = HitCounter()
+hours = HourCounter()
 looks = QuestionLog()
 store_breaker = Breaker()
 embedder_breaker = Breaker()
@@ -79,8 +81,8 @@ async def lookup(question: Question, embed: Embed, verify: Verify | None = None)
         decision.would_hit is None
     ):  # what a shadow rule would have served is noted beside the answer that was given
         _note(question_log.looked(decision, question))
-    if decision.hit is not None:
-        _write_soon(is_full=hits.add(decision.hit.entry_id))
+    if hours.add(decision):
+        _write_soon(is_full=decision.hit is not None and hits.add(decision.hit.entry_id))
     return decision
 
 
@@ -172,7 +174,7 @@ def forget_rules() -> None:
 
 
 async def flush_hits() -> int:
-    """Write the hits and look-ups noted so far; how many entries were hit. For an orderly end of the process."""
+    """Write the hits, hours and look-ups noted so far; how many entries were hit. For an orderly end of the process."""
     return await in_database(_flush)
 
 
@@ -359,4 +361,5 @@ async def _flush_after(delay_s: float) -> None:
 
 def _flush() -> int:
     looks.flush()
+    hours.flush()
     return hits.flush()

@@ -35,7 +35,7 @@ _LIVE = f"""
       e.expires_at > statement_timestamp() - %(stale_s)s * interval '1 second'
   AND e.created_at <= statement_timestamp() AND {_ENDS_AT} + {_WINDOW} > statement_timestamp()"""
 _COLUMNS = f"""
-SELECT e.id, e.question, e.answer, e.token_ids, e.tokenizer, e.num_tokens, e.created_at,
+SELECT e.id, e.question, e.answer, e.token_ids, e.tokenizer, e.num_tokens, e.took_ms, e.created_at,
        extract(epoch FROM statement_timestamp() - e.created_at)::int AS age_s,
        e.prompt_sha256, {_ENDS_AT} <= statement_timestamp() AS is_stale"""  # noqa: S608 - this module's own texts
 _TABLES = """
@@ -224,7 +224,7 @@ def _fetch(sql: str, values: dict[str, Any]) -> list[Hit]:
 
 def _hit(row: Sequence[Any]) -> Hit | None:
     """The row as a value; None for one that an import or a hand wrote and that no answer can be made of."""
-    entry_id, question, answer, token_ids, tokenizer, num_tokens, *rest = row
+    entry_id, question, answer, token_ids, tokenizer, num_tokens, took_ms, *rest = row
     created_at, age_s, key, is_stale, similarity = rest
     if not answer.strip() or math.isnan(similarity) or not all(isinstance(token, int) for token in token_ids):
         _report(entry_id)
@@ -236,6 +236,7 @@ def _hit(row: Sequence[Any]) -> Hit | None:
         token_ids=tuple(token_ids),
         tokenizer=tokenizer,
         num_tokens=num_tokens,
+        took_ms=took_ms,
         created_at=created_at,
         age_s=age_s,
         similarity=float(similarity),

@@ -11,6 +11,7 @@ from django.db import connection, connections
 
 from semcache import service
 from semcache.breaker import Breaker
+from semcache.hours import HourCounter
 from semcache.models import CacheRule
 from semcache.presets import add_missing
 from semcache.question_log import QuestionLog
@@ -24,6 +25,7 @@ def fresh_process(monkeypatch: pytest.MonkeyPatch, settings) -> None:
     settings.SEMCACHE_ASKED_BY = ""  # no engine runs beside these tests
     monkeypatch.setattr(service, "rules", RuleBook())
     monkeypatch.setattr(service, "hits", HitCounter())
+    monkeypatch.setattr(service, "hours", HourCounter())
     monkeypatch.setattr(service, "looks", QuestionLog())
     monkeypatch.setattr(service, "store_breaker", Breaker())
     monkeypatch.setattr(service, "embedder_breaker", Breaker())
