@@ -56,12 +56,13 @@ class CacheRuleAdmin(admin.ModelAdmin):
         (
             _("Which questions"),
             {
-                "fields": ("pattern", "keywords", "tenant", "model"),
+                "fields": ("pattern", "keywords", "examples", "example_similarity", "tenant", "model"),
                 "description": _(
-                    "The pattern or any keyword must be found in the question; a business line and a model must be the "
-                    "question's. With all four empty the rule matches every question. Of several rules that match the "
-                    "one with the lowest priority number decides; at equal priority “never cache” and “exact match "
-                    "only” first, then the more specific rule, then the older one."
+                    "The pattern or any keyword must be found in the question, or the question must be near an "
+                    "example; a business line and a model must be the question's. With all of them empty the rule "
+                    "matches every question. Of several rules that match the one with the lowest priority number "
+                    "decides; at equal priority “never cache” and “exact match only” first, then the more specific "
+                    "rule, then the older one."
                 ),
             },
         ),
@@ -89,7 +90,13 @@ class CacheRuleAdmin(admin.ModelAdmin):
 
     @admin.display(description=_("matches"))
     def matches(self, rule: CacheRule) -> str:
-        said = [rule.pattern, ", ".join(rule.keywords[:4]), rule.tenant, rule.model]
+        said = [
+            rule.pattern,
+            ", ".join(rule.keywords[:4]),
+            *(f"≈ {example}" for example in rule.examples[:1]),
+            rule.tenant,
+            rule.model,
+        ]
         return " · ".join(part for part in said if part) or str(_("every question"))
 
     @admin.display(description=_("mode"), ordering="mode")

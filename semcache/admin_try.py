@@ -43,8 +43,14 @@ class Told:
 
 def told(values: dict[str, str]) -> tuple[Explanation, Told | None]:
     """What `TryQuestionForm` asks for; no decision while there is no engine to ask."""
-    explanation = explained(values["text"], values["tenant"], values["model"], values["stored"])
     decision = decision_on(values["text"], values["tenant"], values["owner"])
+    explanation = explained(
+        values["text"],
+        values["tenant"],
+        values["model"],
+        values["stored"],
+        decision.examples if decision else (),
+    )
     return explanation, None if decision is None else _in_words(decision)
 
 
@@ -68,6 +74,7 @@ def as_json(request: HttpRequest, explanation: Explanation, found: Told | None) 
                     "id": tried.rule.id, "name": tried.rule.name, "priority": tried.rule.priority,
                     "mode": tried.rule.mode, "is_match": tried.is_match, "is_winner": tried.is_winner,
                     "problem": tried.problem,
+                    "nearest_example": None if tried.likeness is None else asdict(tried.likeness),
                 }
                 for tried in explanation.rules
             ],

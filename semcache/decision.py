@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+from semcache.examples import Likeness
 from semcache.guard import Verdict
 from semcache.policy import Rule
 
@@ -125,7 +126,8 @@ class Decision:
     """What a look-up found, why, and everything `remember` needs afterwards.
 
     `would_hit` is what a shadow rule would have served. `scope` and `prompt_sha256` are where this question's own
-    answer belongs; `vector` is None when it may be found by its exact text only. `steps` are (name, milliseconds).
+    answer belongs; `vector` is None when it may be found by its exact text only. `examples` are of the rules that an
+    example could have made win. `steps` are (name, milliseconds).
     """
 
     outcome: Outcome
@@ -133,6 +135,7 @@ class Decision:
     hit: Hit | None = None
     would_hit: Hit | None = None
     rule: Rule | None = None
+    examples: tuple[Likeness, ...] = ()
     text: str = ""
     scope: str = ""
     prompt_sha256: str = ""

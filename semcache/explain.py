@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from asgiref.sync import async_to_sync
 
 from semcache import guard, policy, service, wording
 from semcache.decision import Decision
+from semcache.examples import Likeness
 from semcache.guard import Verdict
 from semcache.lending import lent
 from semcache.normalize import canonical
@@ -17,12 +19,16 @@ from semcache.rulebook import read_rules
 
 @dataclass(frozen=True, slots=True)
 class TriedRule:
-    """A rule in order of precedence; `problem` is why it can not match at all."""
+    """A rule in order of precedence; `problem` is why it can not match at all.
+
+    `likeness` is None where examples decide nothing, or nobody compared them.
+    """
 
     rule: Rule
     is_match: bool
     is_winner: bool
     problem: str = ""
+    likeness: Likeness | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +52,28 @@ class Explanation:
         return guard.may_serve(self.verdicts)
 
 
-def explained(text: str, tenant: str = "", model: str = "", stored: str = "") -> Explanation:
-    """The explanation of `text` as the first turn of a conversation, by the rules as they are in the database now."""
+def explained(
+    text: str, tenant: str = "", model: str = "", stored: str = "", examples: Sequence[Likeness] = ()
+) -> Explanation:
+    """The explanation of `text` as the first turn of a conversation, by the rules as they are in the database now.
+
+    `examples` is what a look-up found out about them.
+    """
     text = canonical(text)
     bad: list[TriedRule] = []
     rules = policy.compiled(read_rules(), on_bad=lambda rule, problem: bad.append(_skipped(rule, problem)))
-    winner = policy.choose(rules, text, tenant, model)
-    tried = [TriedRule(rule, rule.matches(text, tenant, model), rule is winner) for rule in rules]
+    compared = {one.rule_id: one for one in examples}
+    like = {one.rule_id for one in examples if one.is_near}
+    winner = policy.choose(rules, text, tenant, model, like)
+    tried = [
+        TriedRule(
+            rule,
+            rule.matches(text, tenant, model, like),
+            rule is winner,
+            likeness=compared.get(rule.id),
+        )
+        for rule in rules
+    ]
     return Explanation(
         text=text,
         language=wording.language(text),

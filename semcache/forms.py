@@ -6,13 +6,15 @@ import re
 from typing import Any, ClassVar
 
 from django import forms
+from django.contrib.postgres.forms import SimpleArrayField
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from semcache.admin_audit import hashed
 from semcache.admin_evict import Chosen
+from semcache.examples import MAX_EXAMPLES
 from semcache.models import CacheEntry, CacheRule
-from semcache.normalize import clean
+from semcache.normalize import canonical, clean
 from semcache.policy import BadPattern, compile_pattern
 from semcache.service import MAX_ANSWER_CHARS
 
@@ -23,14 +25,24 @@ _GROUP_NAMES = re.compile(r"\(\?P?<(\w+)>")
 
 
 class CacheRuleForm(forms.ModelForm):
+    # A question may hold commas, so each has a line of its own.
+    examples = SimpleArrayField(
+        forms.CharField(max_length=500, required=False),
+        delimiter="\n", max_length=MAX_EXAMPLES, required=False,
+        label=CacheRule._meta.get_field("examples").verbose_name,
+        help_text=CacheRule._meta.get_field("examples").help_text,
+        widget=forms.Textarea(attrs={"rows": 4, "cols": 80}),
+    )  # fmt: skip
+
     class Meta:
         error_messages: ClassVar = {
             "ttl_s": dict.fromkeys(("required", "invalid", "min_value", "max_value"), _IN_SECONDS)
         }
         model = CacheRule
         fields = (
-            "name", "is_enabled", "priority", "pattern", "keywords", "tenant", "model", "mode", "sharing", "ttl_s",
-            "stale_s", "accept_similarity", "verify_similarity", "max_temperature", "capacity", "tags",
+            "name", "is_enabled", "priority", "pattern", "keywords", "examples", "example_similarity", "tenant",
+            "model", "mode", "sharing", "ttl_s", "stale_s", "accept_similarity", "verify_similarity",
+            "max_temperature", "capacity", "tags",
         )  # fmt: skip
 
     def clean_pattern(self) -> str:
@@ -50,6 +62,10 @@ class CacheRuleForm(forms.ModelForm):
     def clean_keywords(self) -> list[str]:
         keywords = [clean(keyword).strip() for keyword in self.cleaned_data["keywords"]]
         return list(dict.fromkeys(keyword for keyword in keywords if keyword))
+
+    def clean_examples(self) -> list[str]:
+        examples = [canonical(example) for example in self.cleaned_data["examples"]]
+        return list(dict.fromkeys(example for example in examples if example))
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data

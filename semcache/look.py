@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from semcache import wording
 from semcache.decision import Candidate, Decision, Hit, Outcome, Question, Reason
+from semcache.examples import Likeness
 from semcache.normalize import clean, exact_key, sha256_of
 from semcache.policy import Rule
 from semcache.scope import Scope, widened
@@ -32,7 +33,10 @@ class Look:
     text: str
     _rule: Rule | None = None
     _shared_scope: Scope | None = None
+    # Of the text, whatever it is needed for; `vector` only where the question goes by its meaning.
+    text_vector: tuple[float, ...] | None = None
     vector: tuple[float, ...] | None = None
+    examples: tuple[Likeness, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     waits_for: Dependency = Dependency.STORE
     _steps: list[tuple[str, float]] = field(default_factory=list)
@@ -94,6 +98,7 @@ class Look:
             reason=reason,
             hit=hit,
             rule=self._rule,
+            examples=self.examples,
             text=self.text,
             candidates=self.candidates,
             steps=tuple(self._steps),

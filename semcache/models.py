@@ -62,6 +62,21 @@ class CacheRule(models.Model):
             "Any of these in the question matches; it counts from the start of a word, so “order” finds “orders”."
         ),
     )
+    examples = ArrayField(
+        models.CharField(max_length=500),
+        default=list,
+        db_default=[],
+        blank=True,
+        verbose_name=_("example questions"),
+        help_text=_("One in a line. A question that is near one of them matches, whatever its words."),
+    )
+    example_similarity = models.FloatField(
+        _("near from similarity"),
+        default=0.9,
+        db_default=0.9,
+        validators=[MinValueValidator(0.0), MaxValueValidator(1.0)],
+        help_text=_("How alike a question and an example must be. Try it with “Test a question”."),
+    )
     tenant = models.CharField(_("business line"), max_length=64, blank=True)
     model = models.CharField(_("model"), max_length=200, blank=True)
     mode = models.CharField(_("mode"), max_length=16, choices=Mode.choices, default=Mode.SEMANTIC)

@@ -1,7 +1,7 @@
 """Which rule decides about a question: matching and precedence.
 
 Pure: rules are plain values, patterns are RE2 (linear time, so no pattern can hang a request). Knows nothing of
-the database that keeps rules nor of what happens under a rule.
+the database that keeps rules nor of what happens under a rule, nor how near a question is to an example: it is told.
 
 Precedence, in this order: lowest priority number; at equal priority `off` and `exact` before the others; the more
 specific matcher; the lower id. The same rules give the same winner whatever order they arrive in.
@@ -10,9 +10,10 @@ specific matcher; the lower id. The same rules give the same winner whatever ord
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import takewhile
 from typing import Any
 
 import re2
@@ -53,6 +54,8 @@ class Rule:
     priority: int = 100
     pattern: str = ""
     keywords: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    example_similarity: float = 0.9
     tenant: str = ""
     model: str = ""
     mode: str = Mode.SEMANTIC
@@ -66,11 +69,20 @@ class Rule:
     tightened: str = ""
     search: Callable[[str], Any] | None = field(default=None, compare=False, repr=False)
 
-    def matches(self, text: str, tenant: str, model: str) -> bool:
-        """Tenant and model must agree where the rule names them; then the pattern or any keyword must be found."""
-        if (self.tenant and self.tenant != tenant) or (self.model and self.model != model):
+    def concerns(self, tenant: str, model: str) -> bool:
+        """Tenant and model must agree where the rule names them."""
+        return self.tenant in ("", tenant) and self.model in ("", model)
+
+    def matches(self, text: str, tenant: str, model: str, like: Collection[int] = ()) -> bool:
+        """The rule concerns the question, and the pattern or any keyword is found in it, or an example is near.
+
+        `like` are the ids of the rules of which an example is near. A rule without any of the three matches everything.
+        """
+        if not self.concerns(tenant, model):
             return False
-        return self.search is None or bool(self.search(text))
+        if self.id in like:
+            return True
+        return bool(self.search(text)) if self.search is not None else not self.examples
 
     @property
     def is_exact_by_itself(self) -> bool:
@@ -84,7 +96,7 @@ class Rule:
     def precedence(self) -> tuple[int, bool, tuple[int, int], int]:
         """Sorts the winner first."""
         is_lenient = self.mode not in (Mode.OFF, Mode.EXACT)
-        num_conditions = sum(map(bool, (self.pattern, self.keywords, self.tenant, self.model)))
+        num_conditions = sum(map(bool, (self.pattern, self.keywords, self.examples, self.tenant, self.model)))
         length = max((len(said) for said in (self.pattern, *self.keywords)), default=0)
         return self.priority, is_lenient, (-num_conditions, -length), self.id
 
@@ -100,9 +112,17 @@ def compiled(rules: Iterable[Rule], on_bad: Callable[[Rule, BadPattern], None]) 
     return tuple(sorted(usable, key=lambda rule: rule.precedence))
 
 
-def choose(rules: Sequence[Rule], text: str, tenant: str, model: str) -> Rule | None:
+def choose(
+    rules: Sequence[Rule], text: str, tenant: str, model: str, like: Collection[int] = ()
+) -> Rule | None:
     """The first of `rules` (from `compiled`) that matches, or None."""
-    return next((rule for rule in rules if rule.matches(text, tenant, model)), None)
+    return next((rule for rule in rules if rule.matches(text, tenant, model, like)), None)
+
+
+def by_example(rules: Sequence[Rule], text: str, tenant: str, model: str) -> tuple[Rule, ...]:
+    """Those of `rules` that win if the question is near one of their examples; () where words decide."""
+    earlier = takewhile(lambda rule: not rule.matches(text, tenant, model), rules)
+    return tuple(rule for rule in earlier if rule.examples and rule.concerns(tenant, model))
 
 
 def compile_pattern(pattern: str) -> Any:

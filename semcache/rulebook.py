@@ -62,6 +62,8 @@ def as_value(row: CacheRule) -> Rule:
         priority=row.priority,
         pattern=row.pattern,
         keywords=tuple(row.keywords),
+        examples=tuple(row.examples),
+        example_similarity=row.example_similarity,
         tenant=row.tenant,
         model=row.model,
         mode=row.mode,

@@ -36,6 +36,7 @@ from semcache.decision import (
     Verify,
 )  # fmt: skip
 from semcache.hours import HourCounter
+from semcache.examples import ExampleBook
 from semcache.judge import Judgement, judge, second_opinion
 from semcache.limits import limits
 from semcache.look import Dependency, Look
@@ -62,6 +63,7 @@ REMEMBER_WITHIN_S = 3.0
 
 # This process's own.
 rules = RuleBook()
+examples = ExampleBook()
 hits = HitCounter()
 hours = HourCounter()
 looks = QuestionLog()
@@ -179,7 +181,7 @@ async def flush_hits() -> int:
 
 
 async def _looked_up(look: Look, embed: Embed, verify: Verify | None) -> Decision:
-    refusal = await _ruled(look)
+    refusal = await _ruled(look, embed)
     if refusal is not None:
         return look.ended(Outcome.BYPASS, refusal)
     if not look.question.may_read:
@@ -195,11 +197,17 @@ async def _looked_up(look: Look, embed: Embed, verify: Verify | None) -> Decisio
     return await _nearest(look, verify)
 
 
-async def _ruled(look: Look) -> Reason | None:
+async def _ruled(look: Look, embed: Embed) -> Reason | None:
     """Find the rule and enter its scope; the reason when the cache stays out of this question."""
     question = look.question
-    rule = policy.choose(await in_database(rules.fresh), look.text, question.tenant, question.model)
+    book = await in_database(rules.fresh)
+    unsure = policy.by_example(book, look.text, question.tenant, question.model)
     look.step("rule")
+    missing = await _text_embedded(look, embed, unsure) if unsure else None
+    if missing is not None:
+        return missing  # under a later rule it might be shared, against what the examples are there for
+    like = {one.rule_id for one in look.examples if one.is_near}
+    rule = policy.choose(book, look.text, question.tenant, question.model, like)
     if rule is None:
         return Reason.NO_RULE
     look.rule = rule
@@ -217,11 +225,19 @@ async def _embedded(look: Look, embed: Embed) -> Reason | None:
     """Fill the vector; the reason when meaning does not apply or the embedder gives none."""
     if not (look.goes_by_meaning and look.question.embedder):
         return Reason.TIGHTENED if look.rule.is_exact_by_itself else Reason.NOT_STORED
-    if not embedder_breaker.allows():
+    missing = await _text_embedded(look, embed) if look.text_vector is None else None
+    look.vector = look.text_vector
+    return missing
+
+
+async def _text_embedded(look: Look, embed: Embed, unsure: Sequence[policy.Rule] = ()) -> Reason | None:
+    """Fill the text's vector and its likeness to the examples of `unsure`; the reason when nobody gives a vector."""
+    if not (look.question.embedder and embedder_breaker.allows()):
         return Reason.EMBEDDER_FAILED
     look.waits_for = Dependency.EMBEDDER
     try:
-        look.vector = _checked(await embed([look.text]))
+        look.text_vector = _checked(await embed([look.text]))
+        look.examples = await examples.compared(unsure, look.text_vector, look.question.embedder, embed)
     except Exception as error:  # whatever the caller's callable raises, the model can still answer
         is_away = isinstance(error, OSError)
         logger.warning("the embedder failed during a look-up: %s", error, exc_info=not is_away)

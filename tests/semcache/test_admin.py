@@ -25,9 +25,10 @@ RULES = reverse("admin:semcache_cacherule_changelist")
 ADD = reverse("admin:semcache_cacherule_add")
 ENTRIES = reverse("admin:semcache_cacheentry_changelist")
 GOOD = {
-    "name": "new", "is_enabled": "on", "priority": "5", "pattern": "weather", "keywords": "", "tenant": "", "model": "",
-    "mode": "semantic", "sharing": "private", "ttl_s": "600", "stale_s": "0", "accept_similarity": "0.95",
-    "verify_similarity": "0.9", "max_temperature": "1", "capacity": "100", "tags": "",
+    "name": "new", "is_enabled": "on", "priority": "5", "pattern": "weather", "keywords": "", "examples": "",
+    "example_similarity": "0.9", "tenant": "", "model": "", "mode": "semantic", "sharing": "private", "ttl_s": "600",
+    "stale_s": "0", "accept_similarity": "0.95", "verify_similarity": "0.9", "max_temperature": "1",
+    "capacity": "100", "tags": "",
 }  # fmt: skip
 
 
@@ -260,6 +261,61 @@ def test_a_dry_run_of_a_saved_rule_tries_what_the_form_says_and_saves_nothing(st
     assert response.context["tried"].num_decided == 1
     rule.refresh_from_db()
     assert rule.pattern == "snow"
+
+
+def test_a_dry_run_compares_with_the_examples(staff, settings):
+    url = reverse("admin:semcache_dry_run")
+    earlier = factories.rule(name="storm", examples=["storm"], priority=1, example_similarity=1.0)
+    asked("weather in Oslo", "will it rain", "storm")
+    like_all = GOOD | {
+        "pattern": "",
+        "examples": "is it cold, or warm?\r\n\r\nsnow",
+        "example_similarity": "0.9",
+    }
+    without = staff.post(url, like_all)
+    assert without.context["tried"].num_matched == 0
+    assert "Examples were not tried" in without.content.decode()
+    settings.SEMCACHE_ASKED_BY = "tests.semcache.lender.as_asked"
+    tried = staff.post(url, like_all).context["tried"]
+    assert (tried.num_matched, tried.num_decided, tried.without_examples) == (3, 2, False)
+    assert staff.post(url, like_all | {"tenant": "elsewhere"}).context["tried"].num_matched == 0
+    assert list(CacheRule.objects.all()) == [earlier]
+
+
+def test_a_dry_run_goes_on_without_the_examples_while_the_embedder_is_away(staff, settings, monkeypatch):
+    settings.SEMCACHE_ASKED_BY = "tests.semcache.lender.as_asked"
+    monkeypatch.setattr(factories, "all_alike", factories.broken)
+    asked("weather in Oslo")
+    tried = staff.post(reverse("admin:semcache_dry_run"), GOOD | {"examples": "snow"}).context["tried"]
+    assert (tried.num_matched, tried.without_examples) == (1, True)
+
+
+def test_examples_are_one_in_a_line_cleaned_and_shown_again(staff):
+    staff.post(
+        ADD,
+        GOOD
+        | {"pattern": "", "examples": " How  is the weather, today? \r\n\r\nwill it rain\r\nwill it rain"},
+    )
+    rule = CacheRule.objects.get()
+    assert rule.examples == ["how is the weather, today?", "will it rain"]
+    page = staff.get(reverse("admin:semcache_cacherule_change", args=[rule.pk])).content.decode()
+    assert "how is the weather, today?\nwill it rain</textarea>" in page
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("examples", "x" * 501),
+        ("examples", "\n".join(f"question {number}" for number in range(21))),
+        ("example_similarity", "1.1"),
+        ("example_similarity", "near"),
+        ("example_similarity", ""),
+    ],
+)
+def test_bad_examples_are_named_at_their_field(staff, field, value):
+    response = staff.post(ADD, GOOD | {field: value})
+    assert response.status_code == 200 and field in response.context["adminform"].form.errors
+    assert not CacheRule.objects.exists()
 
 
 def test_a_dry_run_of_a_bad_pattern_says_so(staff):

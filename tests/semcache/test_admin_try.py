@@ -46,6 +46,22 @@ def stored(staff) -> CacheEntry:
     return CacheEntry.objects.get(pk=entry_id)
 
 
+def test_the_nearest_example_is_told_where_examples_decide(staff, stored):
+    factories.rule(
+        name="Logins", priority=1, mode="exact", examples=["can I sign in?"], example_similarity=0.99
+    )
+    factories.rule(name="Far", priority=2, mode="exact", examples=["can I sign in?"], example_similarity=1.0)
+    service.forget_rules()
+    page = staff.get(PAGE, SAME).content.decode()
+    assert "nearest example: “can I sign in?”, 0.99" in page
+    told = staff.get(JSON, SAME).json()
+    assert told["decision"]["rule"] == "Logins"
+    winner, far, everything = told["rules"]
+    assert winner["is_winner"] and winner["nearest_example"]["is_near"]
+    assert not far["is_match"] and not far["nearest_example"]["is_near"]
+    assert everything["nearest_example"] is None
+
+
 def test_an_exact_match_is_told_with_its_entry_and_is_not_counted(staff, stored):
     response = staff.get(PAGE, SAME)
     found = response.context["found"]
