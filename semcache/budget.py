@@ -28,6 +28,9 @@ from semcache.policy import Mode, Rule
 
 logger = logging.getLogger(__name__)
 DAYS = 7
+# For thresholds, which are set by more than what counts against the rule now.
+KEPT_DAYS = 90
+BATCH = 500
 # Until so many checks in a row were right, this many times as many answers are checked: a rule that is new, was
 # loosened or has just been caught is watched more closely. Whether an answer is checked never depends on that answer.
 CALM_AFTER = 25
@@ -63,6 +66,13 @@ SELECT rule.id FROM semcache_cacherule rule
           FROM (SELECT one.is_wrong FROM semcache_cachecheck one
                  WHERE one.rule_id = rule.id AND one.kind = 'sampled' AND one.checked_at >= {_EVIDENCE_FROM}
                  ORDER BY one.checked_at DESC, one.id DESC LIMIT {CALM_AFTER}) last) = {CALM_AFTER}"""  # noqa: S608
+
+
+_DELETE_OLD = f"""
+DELETE FROM semcache_cachecheck
+ WHERE id IN (SELECT id FROM semcache_cachecheck
+               WHERE checked_at < statement_timestamp() - interval '{KEPT_DAYS} days'
+               ORDER BY id LIMIT %(batch)s FOR UPDATE SKIP LOCKED)"""  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +159,13 @@ def loosen(rule_id: int) -> bool:
     """Take back what the rule did of its own accord; earlier evidence no longer counts. False: it did nothing."""
     tightened = CacheRule.objects.filter(pk=rule_id).exclude(tightened=Tightened.NO)
     return tightened.update(tightened=Tightened.NO, tightened_at=Now(), updated_at=Now()) == 1
+
+
+def delete_old_checks(batch: int = BATCH) -> int:
+    """Delete up to `batch` of the checks that nothing rests on any more; how many there were."""
+    with connection.cursor() as cursor:
+        cursor.execute(_DELETE_OLD, {"batch": batch})
+        return int(cursor.rowcount)
 
 
 def _tighten_if_past(rule: CacheRule) -> None:

@@ -1,4 +1,4 @@
-"""The cache's periodic work for celery, as doors to `eviction` and `shared_index`.
+"""The cache's periodic work for celery, as doors to `eviction`, `hours`, `budget` and `shared_index`.
 
 `BEAT_SCHEDULE` is the one place where it says when; a project adds it to its own. Tasks take no arguments and may be
 delivered twice, late, to several workers at once or be killed at any moment: rows go in batches, each a transaction of
@@ -14,7 +14,7 @@ from functools import partial
 from celery import shared_task
 from celery.schedules import crontab
 
-from semcache import eviction, shared_index
+from semcache import budget, eviction, hours, shared_index
 from semcache.limits import limits
 
 # A run stops by itself before the next is due; one that hangs is killed, and the next goes on where it was.
@@ -34,6 +34,16 @@ BEAT_SCHEDULE = {
         "task": "semcache.enforce_capacity",
         "schedule": 120.0,
         "options": {"expires": 110},
+    },
+    "semcache-roll-up-hours": {
+        "task": "semcache.roll_up_hours",
+        "schedule": crontab(hour=3, minute=10),
+        "options": {"expires": 3600},
+    },
+    "semcache-delete-old-checks": {
+        "task": "semcache.delete_old_checks",
+        "schedule": crontab(hour=3, minute=20),
+        "options": {"expires": 3600},
     },
     "semcache-rebuild-shared-index": {
         "task": "semcache.rebuild_shared_index",
@@ -66,6 +76,18 @@ def enforce_capacity() -> int:
     for group, capacity in (*rules, (eviction.EVERYTHING, limit.max_entries)):
         deleted.append(_without_surplus(group, capacity, share, ends_at))
     return sum(deleted)
+
+
+@periodic(name="semcache.roll_up_hours", time_limit=KILLED_AFTER_S)
+def roll_up_hours() -> int:
+    """Make days of what rules did in the hours of more than a month ago; the number of days."""
+    return hours.roll_up()
+
+
+@periodic(name="semcache.delete_old_checks", time_limit=KILLED_AFTER_S)
+def delete_old_checks() -> int:
+    """Forget what was found out about answers of a quarter ago; the number of rows."""
+    return _repeated(budget.delete_old_checks, _end_of_run())
 
 
 @periodic(name="semcache.rebuild_shared_index", time_limit=REBUILD_KILLED_AFTER_S)

@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.db import connection
 from django.utils import timezone
 
-from semcache import admin_audit, budget
+from semcache import admin_audit, budget, tasks
 from semcache.models import CacheCheck, CacheRule, CacheRuleHour
 from tests.semcache import factories
 
@@ -173,6 +173,16 @@ def test_what_the_cache_does_by_itself_is_signed_by_an_account_that_nobody_can_e
 def test_a_rule_that_is_gone_is_told_nothing():
     budget.record(999_999, SAMPLED, True, generation=UUID(int=1))
     assert CacheCheck.objects.count() == 0
+
+
+def test_checks_are_forgotten_after_a_quarter_in_batches():
+    rule, now = factories.rule(), timezone.now()
+    sampled(rule, 5, served_at=now - timedelta(days=91))
+    sampled(rule, 1, served_at=now - timedelta(days=89))
+    assert [budget.delete_old_checks(batch=3) for _ in range(3)] == [3, 2, 0]
+    assert CacheCheck.objects.count() == 1
+    sampled(rule, 2, served_at=now - timedelta(days=91))
+    assert tasks.delete_old_checks() == 2
 
 
 def test_calm_is_a_row_of_right_checks_and_one_wrong_one_ends_it():

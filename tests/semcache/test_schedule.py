@@ -15,6 +15,7 @@ from chatsite.celery import app
 from semcache import tasks
 
 TASKS = (tasks.expire_entries, tasks.enforce_capacity, tasks.rebuild_shared_index)
+TASKS += (tasks.roll_up_hours, tasks.delete_old_checks)
 
 
 def test_the_schedule_names_every_task_and_drops_late_runs():
