@@ -7,10 +7,12 @@
 #   make bench-claims   what is commonly claimed, measured here
 #   make bench-cache    the semantic cache on tables of 1,000 to 100,000 rows
 #   make train-verifier   the second opinion on look-alike questions, about two hours on two cores
+#   make peers-cache    the same questions asked of other semantic caches
 #   make cache-eval     how much the semantic cache serves, and how much of it is wrong
 
 PYTHON ?= python3
 VENV := .venv
+PEERS := .venv-peers
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 
@@ -19,9 +21,10 @@ key = $(shell cat $(1) | cksum | tr ' ' '-')
 PRODUCT := $(VENV)/installed-$(call key,requirements.txt)
 # Most tests wait for processes: two folders at a time need little more than half of the time, on two cores too.
 BESIDE := -n 2 --dist loadgroup
+PEER_PACKAGES := $(PEERS)/installed-$(call key,semcache/evaluation/peers/requirements.txt)
 TOOLS := $(VENV)/installed-tools-$(call key,requirements.txt requirements-dev.txt)
 
-.PHONY: run models test check lint shots bench-claims bench-cache train-verifier simulate cache-eval clean chromium
+.PHONY: run models test check lint shots bench-claims bench-cache train-verifier simulate cache-eval peers-cache clean chromium
 .DELETE_ON_ERROR:
 
 run: $(PRODUCT)
@@ -64,8 +67,12 @@ simulate: $(PRODUCT)
 cache-eval: models
 	@$(PY) manage.py cache_eval $(ARGS)
 
+# Some minutes; writes DATA_DIR/evaluation/peers.json for `make cache-eval ARGS="--peers FILE"`. ARGS: --set NAME
+peers-cache: models $(PEER_PACKAGES)
+	@$(PY) manage.py cache_peers --python $(PEERS)/bin/python --out $${DATA_DIR:-data}/evaluation/peers.json $(ARGS)
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -79,6 +86,12 @@ $(PRODUCT): | $(PY)
 	@echo "installing requirements (about 2 minutes the first time; much longer where torch is the CUDA build) ..."
 	@$(PIP) -r requirements.txt
 	@touch $@ && echo "requirements are installed"
+
+$(PEER_PACKAGES):
+	@echo "installing the other caches into $(PEERS) (about 1 minute the first time) ..."
+	@rm -rf $(PEERS) && $(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r semcache/evaluation/peers/requirements.txt
+	@touch $@ && echo "the other caches are installed"
 
 $(TOOLS): $(PRODUCT)
 	@echo "installing what the tests need (about 1 minute the first time) ..."

@@ -43,14 +43,14 @@ def paws(embed: Embed, verify: Verify | None) -> SetFigures:
 def intents(name: str) -> Run:
     def run(embed: Embed, verify: Verify | None) -> SetFigures:
         train = sets.intents(name, "train")
-        tuned = trials.of_intents(*_split(train), embed, verify)
+        tuned = trials.of_intents(*split(train), embed, verify)
         test = trials.of_intents(train, sets.intents(name, "test"), embed, verify)
         return figures(Halves(name, tuned, test, REQUESTS, has_kinds=False))
 
     return run
 
 
-def _split(train: list[Labelled]) -> tuple[list[Labelled], list[Labelled]]:
+def split(train: list[Labelled]) -> tuple[list[Labelled], list[Labelled]]:
     asked = train[::ASK_EVERY]
     return [question for place, question in enumerate(train) if place % ASK_EVERY], asked
 

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from semcache.evaluation import picture, report, vectors
+from semcache.evaluation.peers.compare import with_peers
 from semcache.evaluation.runs import QUICK, RUNS
 
 
@@ -30,13 +31,17 @@ class Command(BaseCommand):
         parser.add_argument(
             "--verifier", type=Path, metavar="FOLDER", help="a cross-encoder for the second opinion"
         )
+        parser.add_argument(
+            "--peers", type=Path, metavar="FILE", help="lines of cache_peers, to stand beside ours"
+        )
 
     def handle(self, *args: Any, quick: bool, out: Path | None, **options: Any) -> None:
         kept = Path(settings.CONFIG.data_dir) / "evaluation"
         embed = vectors.kept_in(kept)
         verify = vectors.scored_by(options["verifier"], kept) if options["verifier"] else None
         chosen = options["set"] or (QUICK if quick else RUNS)
-        sets = [RUNS[name](embed, verify) for name in chosen]
+        peers = json.loads(options["peers"].read_text(encoding="utf-8")) if options["peers"] else {}
+        sets = [with_peers(RUNS[name](embed, verify), peers) for name in chosen]
         as_json = json.dumps(report.as_json(sets), indent=1)
         self.stdout.write(as_json if options["json"] else report.table(sets))
         if out is not None:
