@@ -1,4 +1,4 @@
-"""GPTCache as its `init_similar_cache` sets it up, with SQLite, faiss and the distance as evaluation; the vectors are ours.
+"""GPTCache as its `init_similar_cache` sets it up: SQLite, faiss, the distance as evaluation. The vectors are ours.
 
 Its other evaluations need model weights from a hub and are not asked.
 """
