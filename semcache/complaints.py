@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
+from uuid import UUID
 
 from django.db import connection, transaction
 
-from semcache import store
+from semcache import budget_reports, store
 from semcache.normalize import canonical, exact_key, sha256_of
 from semcache.reading import read
 
@@ -32,12 +34,14 @@ class Complaint(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A stored answer that was given to the question `asked` of this owner."""
+    """A stored answer that was given to the question `asked` of this owner; `generation` repeated it."""
 
     entry_id: int
     asked: str
     tenant: str
     owner: str
+    generation: UUID | None = None
+    served_at: datetime | None = None
 
 
 # An owner complains of what was in reach: the own, or what is shared with them, whoever had asked first.
@@ -92,17 +96,37 @@ def complain(served: Served, why: Complaint) -> bool:
         if is_other_question:
             cursor.execute(_ADD, _keys(asked) | {"scope": scope, "stored": stored, "why": why.value})
             cursor.execute(_TRIM, {"scope": scope, "kept": KEPT_PER_SCOPE})
+            if why is Complaint.THUMBS_DOWN:
+                _count(served, is_wrong=True)
         is_theirs = sharing in ("private", "promoted")
         if why is Complaint.THUMBS_DOWN and not is_pinned and (is_theirs or not is_other_question):
             store.delete([served.entry_id])
     return True
 
 
+def approve(served: Served) -> None:
+    """The owner's thumb is up: as evidence that it was right to serve this answer to another question."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_ENTRY, {"entry_id": served.entry_id, "tenant": served.tenant, "owner": served.owner})
+        row = cursor.fetchone()
+        if row is None:
+            budget_reports.turned(served.generation)  # a thumb down has evicted it
+        elif row[1] != _keys(canonical(served.asked))["asked"]:
+            _count(served, is_wrong=False)
+
+
 def mark_wrong(entry_ids: Sequence[int]) -> int:
     """Staff calls what these entries served wrong: they go, and never again serve those they served; how many went."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_ADD_LOGGED, {"ids": list(entry_ids), "why": Complaint.WRONG_HIT.value})
+        budget_reports.marks(entry_ids)
         return store.delete(entry_ids)
+
+
+def _count(served: Served, *, is_wrong: bool) -> None:
+    if served.generation is not None and served.served_at is not None:
+        asked = _keys(canonical(served.asked))["asked"]
+        budget_reports.thumb(served.entry_id, asked, served.generation, served.served_at, is_wrong=is_wrong)
 
 
 def _keys(asked: str) -> dict[str, Any]:

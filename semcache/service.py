@@ -51,7 +51,7 @@ from semcache.wording import Lasting
 
 __all__ = [
     "Answer", "Candidate", "Complaint", "Decision", "Embed", "Hit", "NoVerifier", "Outcome", "Question", "Reason",
-    "Served", "Verify",
+    "Served", "Verify", "approve",
     "complain", "evict", "flush_hits", "forget_rules", "lookup", "refresh", "remember", "set_executor", "tried",
 ]  # fmt: skip
 
@@ -137,6 +137,11 @@ async def complain(served: Served, why: Complaint) -> bool:
     Raises what the database raises: who complains must know.
     """
     return await in_database(complaints.complain, served, why)
+
+
+async def approve(served: Served) -> None:
+    """A stored answer was right for what was asked. Raises what the database raises."""
+    await in_database(complaints.approve, served)
 
 
 def refresh(entry_id: int, created_at: datetime, model_revision: str, answer: Answer) -> bool:

@@ -24,9 +24,13 @@ logger = logging.getLogger(__name__)
 async def rate(caller: Caller, message: UUID, verdict: str, reason: str = "") -> None:
     """Keeps the caller's latest word on an answer of theirs. Raises NotFound, or RequestError for what is no answer."""
     await run_in_db(_keep, caller.user_id, message, verdict, reason)
-    served = await run_in_db(_served, caller, message) if verdict == Feedback.Verdict.DOWN else None
-    if served is not None:
+    served = await run_in_db(_served, caller, message)
+    if served is None:
+        return
+    if verdict == Feedback.Verdict.DOWN:
         await service.complain(served, Complaint.THUMBS_DOWN)
+    else:
+        await service.approve(served)
 
 
 async def asked_again(caller: Caller, message: UUID) -> None:
@@ -55,4 +59,5 @@ def _served(caller: Caller, message: UUID) -> Served | None:
     row = rows.filter(message=message, user=caller.user_id, cache_entry__isnull=False).first()
     if row is None or row.cache_entry is None or row.message is None or row.message.parent is None:
         return None
-    return Served(row.cache_entry, row.message.parent.text, caller.tenant, caller.owner)
+    asked = row.message.parent.text
+    return Served(row.cache_entry, asked, caller.tenant, caller.owner, row.pk, row.created_at)

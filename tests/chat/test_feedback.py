@@ -11,12 +11,12 @@ from django.test import AsyncClient
 
 from chatsite.accounts.models import User
 from chatsite.chat import feedback
-from chatsite.chat.models import Feedback, Message
+from chatsite.chat.models import Feedback, Generation, Message
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
 from chatsite.errors import InvalidRequest, InvalidText, NotFound
 from semcache import service
-from semcache.models import CacheComplaint, CacheEntry, CacheRule
+from semcache.models import CacheCheck, CacheComplaint, CacheEntry, CacheRule
 from tests.chat.socket import Socket
 
 STORED, ASKED = "Which plans include backup?", "Which of the plans include a backup?"
@@ -59,14 +59,25 @@ async def test_a_thumb_down_on_a_cached_answer_reaches_the_cache(meaning: Socket
     assert done["origin"] == "model"
 
 
-async def test_a_thumb_up_tells_the_cache_nothing_and_the_latest_word_counts(
+async def checks() -> list[tuple[str, bool, UUID | None]]:
+    kept = CacheCheck.objects.values_list("kind", "is_wrong", "generation")
+    return await run_in_db(lambda: list(kept.order_by("id")))
+
+
+async def test_a_thumb_up_is_no_complaint_but_evidence_and_the_latest_word_counts(
     meaning: Socket, user: User
 ) -> None:
     answer = await semantic_hit(meaning)
+    generation = await run_in_db(Generation.objects.get, message=answer)
     for _ in range(2):
         await rate(user, answer, "up")
     assert (await run_in_db(Feedback.objects.get, message=answer)).verdict == "up"
     assert await complaints() == []
+    assert await checks() == [("thumb", False, generation.pk)]
+    await rate(user, answer, "down")
+    assert await checks() == [("thumb", True, generation.pk)]
+    await rate(user, answer, "up")  # the answer is gone by now
+    assert await checks() == [("thumb", False, generation.pk)]
 
 
 async def test_another_answer_asked_for_beside_a_cached_one_is_a_complaint(meaning: Socket) -> None:
