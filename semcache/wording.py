@@ -82,6 +82,11 @@ def language(text: str) -> str:
     return "other" if _OTHER_LETTER.search(text) else "und"
 
 
+def says_enough(text: str) -> bool:
+    """Whether the text says enough to be found by its meaning, and not too much to be compared."""
+    return len(text) <= MAX_SEMANTIC_CHARS and _num_content_words(text) >= MIN_WORDS_FIRST_TURN
+
+
 def stands_alone(text: str, *, is_first_turn: bool) -> bool:
     """Whether the question means the same without what was said before it.
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 PURE = ("normalize", "scope", "wording", "policy", "numerals", "lexicon", "spelling", "reading", "guard", "decision",
-        "judge", "look", "breaker", "presets", "agreement", "cells", "import_file")  # fmt: skip
+        "judge", "look", "breaker", "presets", "agreement", "cells", "import_file", "followup", "context")  # fmt: skip
 
 IMPURE = ("django", "inference", "chatsite", "celery", "torch", "psycopg")
 
