@@ -22,7 +22,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from semcache import service
+from semcache import reembed, service
 from semcache.admin_audit import changed, note_many
 from semcache.admin_dryrun import dry_run
 from semcache.admin_entries import forbidden, since
@@ -87,6 +87,12 @@ class CacheRuleAdmin(admin.ModelAdmin):
             last_hit_at=Max("entries__use__last_used_at"),
             token_count=Sum(F("entries__use__hits") * F("entries__num_tokens"), default=0),
         )
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        known = (extra_context or {}) | {"num_waiting": reembed.num_waiting()}
+        return super().changelist_view(request, known)
 
     @admin.display(description=_("matches"))
     def matches(self, rule: CacheRule) -> str:

@@ -7,7 +7,7 @@ SEMCACHE_RUN_BY names what runs such work to its end in a process that has no ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -22,11 +22,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with everything that a look-up needs."""
+    """A question with everything that a look-up needs. `embed` is that of `question.embedder` and no other.
+
+    `is_busy` says whether somebody waits for the engine, so that work nobody waits for stays away.
+    """
 
     question: Question
     embed: Embed
     verify: Verify | None = None
+    is_busy: Callable[[], Awaitable[bool]] | None = None
 
 
 async def lent(text: str, tenant: str, owner: str) -> Asked | None:

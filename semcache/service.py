@@ -44,7 +44,7 @@ from semcache.normalize import canonical, clean
 from semcache.policy import Mode
 from semcache.question_log import QuestionLog
 from semcache.rulebook import RuleBook
-from semcache.shared_index import MAX_DIM
+from semcache.store import MAX_DIM
 from semcache.threads import in_database, set_executor
 from semcache.usage import FLUSH_AFTER_S, HitCounter
 from semcache.wording import Lasting
@@ -257,7 +257,7 @@ async def _text_embedded(look: Look, embed: Embed, unsure: Sequence[policy.Rule]
 
 def _checked(vectors: Sequence[Sequence[float]]) -> tuple[float, ...]:
     (vector,) = vectors
-    if not 1 <= len(vector) <= MAX_DIM or not all(map(math.isfinite, vector)) or not any(vector):
+    if not store.is_usable(vector):
         raise ValueError(
             f"the embedder must give up to {MAX_DIM} finite numbers, not {len(vector)}, and not all 0"
         )

@@ -15,11 +15,11 @@ from typing import Any
 
 from django.db import connection
 
+from semcache.store import MAX_DIM
+
 NAME = "entry_shared_meaning"
 # Fewer shared rows than this are scanned within milliseconds even if they all lie in one scope.
 MIN_ROWS = 5000
-# pgvector indexes no more; the look-up refuses what could never be indexed.
-MAX_DIM = 2000
 # Any number that nobody else uses as an advisory lock in this database.
 REBUILD_LOCK = 0x5E3C_1DE7
 # A build takes as long as it takes; the limit of a task ends one that hangs.

@@ -22,6 +22,8 @@ from semcache.decision import Answer, Hit
 
 logger = logging.getLogger(__name__)
 NUM_NEIGHBOURS = 8
+# pgvector indexes no more; what could never be indexed is not taken.
+MAX_DIM = 2000
 
 # Time is the database's. A row from the future (a wrong clock, a bad import) would stay fresh for ever, so it
 # counts as expired. An edited time to live acts on rows that exist, as does the one of the rule that now decides.
@@ -203,6 +205,11 @@ def delete_made_from(generations: Sequence[UUID]) -> int:
     with connection.cursor() as cursor:
         cursor.execute(DELETE_MADE_FROM, {"generations": list(generations)})
         return int(cursor.rowcount)
+
+
+def is_usable(vector: Sequence[float]) -> bool:
+    """Whether a distance to the vector can be told."""
+    return 1 <= len(vector) <= MAX_DIM and all(map(math.isfinite, vector)) and any(vector)
 
 
 def vector_text(vector: Sequence[float]) -> str:

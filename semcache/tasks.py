@@ -1,4 +1,4 @@
-"""The cache's periodic work for celery, as doors to `eviction`, `hours`, `budget` and `shared_index`.
+"""The cache's periodic work for celery, as doors to `eviction`, `hours`, `budget`, `reembed` and `shared_index`.
 
 `BEAT_SCHEDULE` is the one place where it says when; a project adds it to its own. Tasks take no arguments and may be
 delivered twice, late, to several workers at once or be killed at any moment: rows go in batches, each a transaction of
@@ -14,7 +14,7 @@ from functools import partial
 from celery import shared_task
 from celery.schedules import crontab
 
-from semcache import budget, eviction, hours, shared_index
+from semcache import budget, eviction, hours, reembed, shared_index
 from semcache.limits import limits
 
 # A run stops by itself before the next is due; one that hangs is killed, and the next goes on where it was.
@@ -27,6 +27,11 @@ BEAT_SCHEDULE = {
     # A run that could not start before the next one is due is dropped: its work is the next one's.
     "semcache-expire-entries": {
         "task": "semcache.expire_entries",
+        "schedule": 60.0,
+        "options": {"expires": 55},
+    },
+    "semcache-embed-anew": {
+        "task": "semcache.embed_anew",
         "schedule": 60.0,
         "options": {"expires": 55},
     },
@@ -60,6 +65,12 @@ periodic = partial(shared_task, acks_late=True, reject_on_worker_lost=True, igno
 def expire_entries() -> int:
     """Delete what is past its time; the number of rows."""
     return _repeated(eviction.delete_expired, _end_of_run())
+
+
+@periodic(name="semcache.embed_anew", time_limit=KILLED_AFTER_S)
+def embed_anew() -> int:
+    """Give entries of an embedder of before vectors of the one in force; the number of rows."""
+    return _repeated(reembed.renew_next, _end_of_run())
 
 
 @periodic(name="semcache.enforce_capacity", time_limit=KILLED_AFTER_S)
@@ -100,11 +111,11 @@ def _without_surplus(group: eviction.Group, capacity: int, share: int, ends_at: 
     return _repeated(partial(eviction.delete_surplus, group, capacity, share), ends_at)
 
 
-def _repeated(delete_batch: Callable[[], int], ends_at: float) -> int:
+def _repeated(do_batch: Callable[[], int], ends_at: float) -> int:
     """Batch after batch until nothing is left or the run's time is over; the number of rows."""
     total = 0
-    while time.monotonic() < ends_at and (num_deleted := delete_batch()):
-        total += num_deleted
+    while time.monotonic() < ends_at and (num_rows := do_batch()):
+        total += num_rows
     return total
 
 

@@ -21,10 +21,10 @@ from chatsite.chat.record import Record
 from chatsite.chat.turn import Turn
 from chatsite.engine import engine, engine_info
 from chatsite.metrics import observe_lookup
-from inference.errors import EngineError, NotSupported
+from inference.errors import EncoderFailed, EngineError, NotSupported
 from inference.types import EngineInfo, Sampling, Segment
 from semcache import flights, service
-from semcache.service import Answer, Decision, Hit, NoVerifier, Question, Reason
+from semcache.service import Answer, Decision, Embed, Hit, NoVerifier, Question, Reason
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,9 @@ async def look_up(turn: Turn) -> Looked | None:
         return None
     question = question_of(turn, info)
     try:
-        decision = await service.lookup(question, embed, verify if info.verifier else None)
+        decision = await service.lookup(
+            question, embedding_by(info.embedder), verify if info.verifier else None
+        )
     except Exception:  # the cache is optional: its own bugs must not cost an answer
         logger.exception("the semantic cache failed")
         observe_lookup("bypass")
@@ -159,11 +161,21 @@ def canonical(sampling: Sampling) -> str:
     return json.dumps(given, sort_keys=True)
 
 
-async def embed(texts: list[str]) -> list[Sequence[float]]:
-    try:
-        return list((await engine().embed(texts)).vectors)
-    except EngineError as error:
-        raise ConnectionError(error.message) from error
+def embedding_by(embedder: str) -> Embed:
+    """Gives vectors of that embedder only: the engine may have been started again with another one meanwhile."""
+
+    async def embed(texts: list[str]) -> list[Sequence[float]]:
+        try:
+            made = await engine().embed(texts)
+        except EncoderFailed as error:
+            raise ValueError(error.message) from error
+        except EngineError as error:
+            raise ConnectionError(error.message) from error
+        if made.embedder != embedder:
+            raise ConnectionError(f"the engine embeds with {made.embedder} by now, not with {embedder}")
+        return list(made.vectors)
+
+    return embed
 
 
 async def verify(pairs: list[tuple[str, str]]) -> list[float]:

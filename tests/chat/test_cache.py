@@ -9,7 +9,8 @@ import pytest
 from django.conf import settings
 
 from chatsite.chat.models import Message
-from chatsite.chat.semantic import question_of
+from chatsite.chat.semantic import embedding_by, question_of
+from chatsite.chat.trial import as_asked
 from chatsite.chat.turn import Caller, Turn
 from chatsite.db import run_in_db
 from chatsite.engine import engine
@@ -54,6 +55,16 @@ async def test_a_broken_cache_costs_no_answer(caching: Socket, monkeypatch: pyte
     monkeypatch.setattr(service, "lookup", broken)
     _, done = await caching.ask("Is anybody there?")
     assert (done["state"], done["origin"]) == ("complete", "model")
+
+
+async def test_vectors_of_another_embedder_than_was_asked_for_are_not_taken(caching: Socket) -> None:
+    """The engine may have been started again with another one since it last said what it serves."""
+    asked = await as_asked("What is the capital of France?", "default", "user:1")
+    assert asked is not None and asked.is_busy is not None
+    assert len(await asked.embed(["What is the capital of France?"])) == 1
+    assert not await asked.is_busy()
+    with pytest.raises(ConnectionError, match="by now"):
+        await embedding_by("the one before")(["What is the capital of France?"])
 
 
 async def test_a_slow_cache_is_a_miss(caching: Socket, monkeypatch: pytest.MonkeyPatch) -> None:
