@@ -59,6 +59,8 @@ logger = logging.getLogger(__name__)
 
 MAX_ANSWER_CHARS = 200_000
 MAX_QUESTION_CHARS = 20_000
+# More than any embedder reads. What is longer is never found by its meaning; only a rule's examples are compared with it.
+MAX_EMBEDDED_CHARS = 4000
 REMEMBER_WITHIN_S = 3.0
 
 # This process's own.
@@ -241,7 +243,7 @@ async def _text_embedded(look: Look, embed: Embed, unsure: Sequence[policy.Rule]
         return Reason.EMBEDDER_FAILED
     look.waits_for = Dependency.EMBEDDER
     try:
-        look.text_vector = _checked(await embed([look.text]))
+        look.text_vector = _checked(await embed([look.text[:MAX_EMBEDDED_CHARS]]))
         look.examples = await examples.compared(unsure, look.text_vector, look.question.embedder, embed)
     except Exception as error:  # whatever the caller's callable raises, the model can still answer
         is_away = isinstance(error, OSError)

@@ -183,3 +183,11 @@ async def test_changed_examples_act_at_once_in_this_process(committed, embed):
     service.forget_rules()
     assert (await factories.ask("a fever", embed)).reason is Reason.NO_RULE
     assert policy.by_example(service.rules.fresh(), "a fever", "", "")
+
+
+async def test_a_book_is_compared_with_the_examples_by_its_beginning(committed, embed):
+    await factories.arule(name="Health", mode="exact", examples=list(HEALTH))
+    book = "I have a fever. " + "And then it rained. " * 50_000
+    decision = await factories.ask(book, embed)
+    assert decision.rule.name == "Health" and decision.vector is None
+    assert max(map(len, embed.texts)) <= service.MAX_EMBEDDED_CHARS
