@@ -1,14 +1,15 @@
-"""A cross-encoder around a sentence encoder that is loaded anyway: adapters and a head of its own, all else shared.
+"""A cross-encoder around a sentence encoder that is loaded anyway: upper layers and a head of its own, all else shared.
 
 Knows which tensors a verifier has of its own and how they are kept in a file. Does not know how they are trained
-(`inference.verifier`) nor who asks for scores (`verifier`). The word table, and with low-rank adapters every
-matrix, stay the encoder's: its vectors never change, and no second copy is made.
+(`inference.verifier`) nor who asks for scores (`verifier`). The word table and the lower layers stay the encoder's: its
+vectors never change, and no second copy is made.
 """
 
 from __future__ import annotations
 
 import copy
 import hashlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,33 +27,22 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
+_LAYER = re.compile(r"\.layer\.(\d+)\.")
+
+
 @dataclass(frozen=True, slots=True)
 class Scored:
     logits: torch.Tensor  # (num_pairs, 1); above 0 means the same
 
 
-class LowRank(nn.Module):
-    """A frozen linear layer and a correction of low rank, which starts at nothing."""
-
-    def __init__(self, plain: nn.Linear, rank: int) -> None:
-        super().__init__()
-        self.plain = plain
-        self.down = nn.Linear(plain.in_features, rank, bias=False)
-        self.up = nn.Linear(rank, plain.out_features, bias=False)
-        nn.init.zeros_(self.up.weight)
-
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        out: torch.Tensor = self.plain(states) + self.up(self.down(states))
-        return out
-
-
 class CrossEncoder(nn.Module):
     """Reads a pair with the encoder's layers and judges by the state of its first token."""
 
-    def __init__(self, encoder: PreTrainedModel, rank: int) -> None:
+    def __init__(self, encoder: PreTrainedModel, num_layers: int) -> None:
+        """The uppermost `num_layers` become its own; they start as copies."""
         super().__init__()
         self.encoder: Any = _sharing_copy(encoder)
-        _own_layers(self.encoder, rank)
+        _own_layers(self.encoder, num_layers)
         width = encoder.config.hidden_size
         self.dense = nn.Linear(width, width)
         self.score = nn.Linear(width, 1)
@@ -79,7 +69,7 @@ def load_adapter(encoder: PreTrainedModel, folder: Path, config: AdapterConfig) 
     except (OSError, SafetensorError) as error:
         raise ModelNotUsable(f"{folder / WEIGHTS_NAME}: {first_line(error)}") from error
     layer = next(iter(encoder.parameters()))
-    model = CrossEncoder(encoder, config.rank)
+    model = CrossEncoder(encoder, config.num_layers)
     own = model.own_parameters()
     shapes = {name: weight.shape for name, weight in own.items()}
     if shapes != {name: tensor.shape for name, tensor in tensors.items()}:
@@ -106,18 +96,14 @@ def _sharing_copy(encoder: PreTrainedModel) -> PreTrainedModel:
     return copy.deepcopy(encoder, shared)
 
 
-def _own_layers(encoder: Any, rank: int) -> None:
-    """Gives the copy adapters (or layers) of its own; norms, biases and the types of the two texts always."""
+def _own_layers(encoder: Any, num_layers: int) -> None:
+    first = encoder.config.num_hidden_layers - num_layers
     for name, module in list(encoder.named_modules()):
-        is_layer = ".layer." in name
+        layer = _LAYER.search(name + ".")
         for part, weight in list(module.named_parameters(recurse=False)):
-            is_small = weight.ndim == 1 or "token_type" in name
-            if (is_layer or name.startswith("embeddings")) and (is_small or (is_layer and rank == 0)):
-                own = weight.detach().clone()
-                setattr(module, part, nn.Parameter(own, requires_grad=True))
-        if is_layer and rank and isinstance(module, nn.Linear):
-            parent, _, child = name.rpartition(".")
-            setattr(encoder.get_submodule(parent), child, LowRank(module, rank))
+            is_own = layer is not None and int(layer[1]) >= first
+            own = nn.Parameter(weight.detach().clone()) if is_own else weight.requires_grad_(False)
+            setattr(module, part, own)
 
 
 def _compute_dtype(encoder: PreTrainedModel) -> torch.dtype:

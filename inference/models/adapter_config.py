@@ -20,7 +20,7 @@ class AdapterConfig:
     base: str  # its name, for people
     base_digest: str  # of its weights
     separator: int  # the token that ends each of the two texts
-    rank: int  # of the low-rank adapters; 0: the layers have weights of their own
+    num_layers: int  # the uppermost ones, which are its own
     model_type: str = ADAPTER_TYPE
 
 
@@ -34,8 +34,8 @@ def read_adapter_config(folder: Path) -> AdapterConfig:
         config = AdapterConfig(**_fields(folder))
     except TypeError as error:
         raise ModelNotUsable(f"{folder / 'config.json'} is damaged ({error})") from None
-    if not all(type(number) is int and number >= 0 for number in (config.rank, config.separator)):
-        raise ModelNotUsable(f"{folder / 'config.json'} is damaged (rank or separator is no number)")
+    if not all(type(number) is int and number >= 0 for number in (config.num_layers, config.separator)):
+        raise ModelNotUsable(f"{folder / 'config.json'} is damaged (num_layers or separator is no number)")
     return config
 
 

@@ -81,12 +81,11 @@ def table(figures: Mapping[str, Figures]) -> str:
 
 def _card(config: AdapterConfig, tensors: Weights, source: str, figures: Mapping[str, Figures]) -> str:
     num = sum(tensor.numel() for tensor in tensors.values())
-    kind = f"low-rank adapters (rank {config.rank})" if config.rank else "layers of its own"
     return f"""# A verifier of questions
 
-Says whether one answer serves two questions, English or Chinese: a cross-encoder made of {kind} over
-{config.base}, with norms, biases and a head on the first token; {num:,} weights, {2 * num / 1e6:.1f} MB. It needs that
-encoder and no other (its layers' checksum is in `config.json`). Made by `make train-verifier`, {source}.
+Says whether one answer serves two questions, English or Chinese: a cross-encoder made of the uppermost
+{config.num_layers} layers and a head of its own over {config.base}; {num:,} weights, {2 * num / 1e6:.1f} MB. It needs
+that encoder and no other (its layers' checksum is in `config.json`). Made by `make train-verifier`, {source}.
 
 **Trained on** generated minimal pairs and hand-written rewordings of this project (`inference/verifier`); half of
 fow-cache's pairs `dev` (CC BY 4.0); PAWS-X in Chinese (Google; train half); banking77 (PolyAI, CC BY 4.0) and CLINC150

@@ -59,7 +59,7 @@ def train(workshop: Workshop, plan: Plan, shares: Shares) -> Path:
     separator = embed_ids(["a"], "", MAX_TOKENS)[0][-1]
     parts, digest = _pairs(workshop, plan, shares, embedder, embed_ids)
     torch.manual_seed(plan.seed)
-    model = CrossEncoder(embedder.model, plan.rank)
+    model = CrossEncoder(embedder.model, plan.num_layers)
     batches = Batches(parts.train, pair_ids, separator, plan.batch_size, plan.seed)
     base_digest = weights_digest(embedder.model)
     plan_id = _digest(json.dumps([asdict(plan), digest, base_digest]))
@@ -80,7 +80,7 @@ def train(workshop: Workshop, plan: Plan, shares: Shares) -> Path:
     factor, offset = calibrate(model, logits(model), labels)
     figures = _figures(logits(model), labels)
     say(f"calibrated: logits times {factor:.2f} plus {offset:.2f}\n{table(figures)}")
-    config = AdapterConfig(embedder.name, base_digest, separator, plan.rank)
+    config = AdapterConfig(embedder.name, base_digest, separator, plan.num_layers)
     return write_folder(workshop.out, model, config, f"plan {plan_id[:12]}", figures)
 
 

@@ -34,24 +34,24 @@ def embedder(base: Path) -> Embedder:
     return load_embedder(base, "fp32", "cpu")
 
 
-def write_adapter(folder: Path, embedder: Embedder, rank: int) -> CrossEncoder:
+def write_adapter(folder: Path, embedder: Embedder, num_layers: int) -> CrossEncoder:
     """With random weights everywhere, so that each of them counts."""
     folder.mkdir(exist_ok=True)
-    model = CrossEncoder(embedder.model, rank).eval()
+    model = CrossEncoder(embedder.model, num_layers).eval()
     generator = torch.Generator().manual_seed(1)
     for weight in model.own_parameters().values():
         weight.data += torch.randn(weight.shape, generator=generator) * 0.2
     save_file({name: weight.data for name, weight in model.own_parameters().items()}, folder / WEIGHTS_NAME)
-    config = AdapterConfig("tiny", weights_digest(embedder.model), separator=2, rank=rank)
+    config = AdapterConfig("tiny", weights_digest(embedder.model), separator=2, num_layers=num_layers)
     write_adapter_config(folder, config)
     return model
 
 
-@pytest.mark.parametrize("rank", [0, 4])
+@pytest.mark.parametrize("num_layers", [1, 2])
 def test_loaded_adapters_score_as_the_trained_model_does(
-    embedder: Embedder, tmp_path: Path, rank: int
+    embedder: Embedder, tmp_path: Path, num_layers: int
 ) -> None:
-    model = write_adapter(tmp_path, embedder, rank)
+    model = write_adapter(tmp_path, embedder, num_layers)
     verifier = load_verifier(tmp_path, embedder=embedder)
     scores = verifier.score_ids([SHORT, LONG])
     for ids, score in zip((SHORT, LONG), scores, strict=True):
@@ -60,13 +60,13 @@ def test_loaded_adapters_score_as_the_trained_model_does(
             embeddings = embedder.model.get_input_embeddings()(torch.tensor([ids]))
             logits = model(inputs_embeds=embeddings, token_type_ids=types).logits
         assert score == pytest.approx(float(logits.sigmoid()), abs=1e-5)
-    assert verifier.tag != load_verifier(base_copy(tmp_path, embedder, rank), embedder=embedder).tag
+    assert verifier.tag != load_verifier(base_copy(tmp_path, embedder, num_layers), embedder=embedder).tag
 
 
-def base_copy(folder: Path, embedder: Embedder, rank: int) -> Path:
+def base_copy(folder: Path, embedder: Embedder, num_layers: int) -> Path:
     """The same folder with one weight changed."""
     other = folder / folder.name
-    write_adapter(other, embedder, rank)
+    write_adapter(other, embedder, num_layers)
     tensors = load_file(other / WEIGHTS_NAME)
     save_file(tensors | {"score.bias": tensors["score.bias"] + 1}, other / WEIGHTS_NAME)
     return other
@@ -76,18 +76,18 @@ def test_vectors_stay_what_they_were_and_frozen_weights_are_shared(
     embedder: Embedder, tmp_path: Path
 ) -> None:
     before = embedder.embed_ids([SHORT, LONG])
-    write_adapter(tmp_path, embedder, rank=4)
+    write_adapter(tmp_path, embedder, num_layers=1)
     verifier = load_verifier(tmp_path, embedder=embedder)
     np.testing.assert_array_equal(embedder.embed_ids([SHORT, LONG]), before)
     addresses = {weight.data_ptr() for weight in embedder.model.parameters()}
     own = sum(weight.numel() for weight in verifier.model.parameters() if weight.data_ptr() not in addresses)
-    trained = sum(weight.numel() for weight in CrossEncoder(embedder.model, 4).own_parameters().values())
+    trained = sum(weight.numel() for weight in CrossEncoder(embedder.model, 1).own_parameters().values())
     assert own == trained
     assert verifier.model.get_input_embeddings().weight.data_ptr() in addresses
 
 
 def test_only_the_encoder_they_were_trained_on_is_taken(embedder: Embedder, tmp_path: Path) -> None:
-    write_adapter(tmp_path, embedder, rank=4)
+    write_adapter(tmp_path, embedder, num_layers=1)
     other = load_embedder(write_tiny_embedder(tmp_path / "other", seed=7), "fp32", "cpu")
     with pytest.raises(ModelNotUsable, match="set EMBED_MODEL"):
         load_verifier(tmp_path, embedder=other)
@@ -100,9 +100,12 @@ def test_the_digest_does_not_depend_on_the_precision(base: Path, embedder: Embed
 
 
 def test_a_damaged_folder_is_refused_in_one_line(embedder: Embedder, tmp_path: Path) -> None:
-    write_adapter(tmp_path, embedder, rank=4)
-    config = AdapterConfig("tiny", weights_digest(embedder.model), separator=2, rank=4)
-    for wrong, message in ((replace(config, rank=8), "does not hold"), (replace(config, rank=-1), "damaged")):
+    write_adapter(tmp_path, embedder, num_layers=1)
+    config = AdapterConfig("tiny", weights_digest(embedder.model), separator=2, num_layers=1)
+    for wrong, message in (
+        (replace(config, num_layers=2), "does not hold"),
+        (replace(config, num_layers=-1), "damaged"),
+    ):
         write_adapter_config(tmp_path, wrong)
         with pytest.raises(ModelNotUsable, match=message):
             load_verifier(tmp_path, embedder=embedder)
@@ -124,7 +127,7 @@ def test_the_engine_and_the_gateway_serve_adapters_over_their_encoder(
     base: Path, embedder: Embedder, tmp_path: Path
 ) -> None:
     adapter, model = tmp_path / "adapter", write_tiny_model(tmp_path / "model")
-    write_adapter(adapter, embedder, rank=4)
+    write_adapter(adapter, embedder, num_layers=1)
     config = EngineConfig(kv_memory_mb=1, dtype="fp32", device="cpu", kv_disk_mb=0)
     served = read_model_folder(model, base, adapter)
     assert served.pair_ids is not None

@@ -31,7 +31,9 @@ from inference.verifier.sources import SourceError, read_lines
 from inference.verifier.train import Workshop, train
 from inference.verifier.trainer import CHECKPOINT, OtherPlan, Plan, Trainer
 
-PLAN = Plan(epochs=2, batch_size=8, learning_rate=3e-3, rank=4, num_looks=4, patience=9, checkpoint_steps=1)
+PLAN = Plan(
+    epochs=2, batch_size=8, learning_rate=3e-3, num_layers=1, num_looks=4, patience=9, checkpoint_steps=1
+)
 SHARES = Shares(generated=60, copies=1, intents=16, statements=8, held_out=16)
 
 
@@ -92,7 +94,9 @@ def trainer(base: Path, folder: Path, plan: Plan = PLAN, plan_id: str = "x") -> 
     _, pair_ids = read_shared_ids(base / "tokenizer.json")
     batches = Batches(generate(40, 0), pair_ids, 2, plan.batch_size, plan.seed)
     folder.mkdir(exist_ok=True)
-    return Trainer(CrossEncoder(embedder.model, plan.rank), batches, plan, folder, plan_id, lambda line: None)
+    return Trainer(
+        CrossEncoder(embedder.model, plan.num_layers), batches, plan, folder, plan_id, lambda line: None
+    )
 
 
 def bias(model: CrossEncoder) -> float:
@@ -229,7 +233,7 @@ def test_the_mix_keeps_what_is_held_out_apart(data: Path) -> None:
 
 def test_no_text_is_a_trap_for_itself_and_no_pair_has_both_labels(data: Path) -> None:
     """Data sets hold one text under two intents; without a rule it would be learned as two questions."""
-    made = mix([data], embed, 0, Shares(generated=40, intents=400, statements=8, held_out=16))
+    made = mix([data], embed, 0, Shares(generated=40, copies=1, intents=400, statements=8, held_out=16))
     assert not [pair for pair in made.train if not pair.same and folded(pair.first) == folded(pair.second)]
     labels: dict[frozenset[str], bool] = {}
     for pair in made.train:
