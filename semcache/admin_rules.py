@@ -249,7 +249,8 @@ class CacheRuleAdmin(admin.ModelAdmin):
         form = TryQuestionForm(request.GET)
         if not form.is_valid():
             return JsonResponse({"errors": form.errors}, status=400)
-        return as_json(request, *told(form.cleaned_data))
+        may_read = request.user.has_perm("semcache.view_cacheentry")
+        return JsonResponse(as_json(*told(form.cleaned_data), may_read=may_read))
 
 
 def shown_duration(seconds: int) -> str:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.http import HttpRequest, JsonResponse
-
 from semcache.admin_words import CHECKS, OUTCOMES, REASONS, STEPS, worded
 from semcache.decision import Candidate, Decision
 from semcache.explain import Explanation, decision_on, explained
@@ -59,29 +57,26 @@ def compared(explanation: Explanation) -> list[tuple[str, bool, str]]:
     return [(worded(CHECKS, one.check), one.passed, one.why) for one in explanation.verdicts]
 
 
-def as_json(request: HttpRequest, explanation: Explanation, found: Told | None) -> JsonResponse:
-    """Stable codes beside the words; times in milliseconds. Questions of others only for those who may see entries."""
-    may_read = request.user.has_perm("semcache.view_cacheentry")
-    return JsonResponse(
-        {
-            "text": explanation.text,
-            "language": explanation.language,
-            "lasting": explanation.lasting,
-            "stands_alone": explanation.stands_alone,
-            "is_personal": explanation.is_personal,
-            "rules": [
-                {
-                    "id": tried.rule.id, "name": tried.rule.name, "priority": tried.rule.priority,
-                    "mode": tried.rule.mode, "is_match": tried.is_match, "is_winner": tried.is_winner,
-                    "problem": tried.problem,
-                    "nearest_example": None if tried.likeness is None else asdict(tried.likeness),
-                }
-                for tried in explanation.rules
-            ],
-            "compared": [asdict(verdict) for verdict in explanation.verdicts],
-            "decision": None if found is None else _decision_json(found, may_read),
-        }
-    )  # fmt: skip
+def as_json(explanation: Explanation, found: Told | None, *, may_read: bool) -> dict[str, Any]:
+    """Stable codes beside the words; times in milliseconds. Questions of others only where one `may_read` entries."""
+    return {
+        "text": explanation.text,
+        "language": explanation.language,
+        "lasting": explanation.lasting,
+        "stands_alone": explanation.stands_alone,
+        "is_personal": explanation.is_personal,
+        "rules": [
+            {
+                "id": tried.rule.id, "name": tried.rule.name, "priority": tried.rule.priority,
+                "mode": tried.rule.mode, "is_match": tried.is_match, "is_winner": tried.is_winner,
+                "problem": tried.problem,
+                "nearest_example": None if tried.likeness is None else asdict(tried.likeness),
+            }
+            for tried in explanation.rules
+        ],
+        "compared": [asdict(verdict) for verdict in explanation.verdicts],
+        "decision": None if found is None else _decision_json(found, may_read),
+    }  # fmt: skip
 
 
 def _decision_json(found: Told, may_read: bool) -> dict[str, Any]:
