@@ -22,7 +22,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from semcache import reembed, service
+from semcache import canary, reembed, service
 from semcache.admin_audit import changed, note_many
 from semcache.admin_dryrun import dry_run
 from semcache.admin_entries import forbidden, since
@@ -91,7 +91,7 @@ class CacheRuleAdmin(admin.ModelAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        known = (extra_context or {}) | {"num_waiting": reembed.num_waiting()}
+        known = (extra_context or {}) | {"num_waiting": reembed.num_waiting(), "suspects": canary.suspects()}
         return super().changelist_view(request, known)
 
     @admin.display(description=_("matches"))

@@ -7,6 +7,7 @@ its own, and what is left is the next run's.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from functools import partial
@@ -14,8 +15,10 @@ from functools import partial
 from celery import shared_task
 from celery.schedules import crontab
 
-from semcache import budget, eviction, hours, reembed, shared_index
+from semcache import budget, canary, eviction, hours, reembed, shared_index
 from semcache.limits import limits
+
+logger = logging.getLogger(__name__)
 
 # A run stops by itself before the next is due; one that hangs is killed, and the next goes on where it was.
 RUN_S = 50.0
@@ -39,6 +42,11 @@ BEAT_SCHEDULE = {
         "task": "semcache.enforce_capacity",
         "schedule": 120.0,
         "options": {"expires": 110},
+    },
+    "semcache-watch-entries": {
+        "task": "semcache.watch_entries",
+        "schedule": 600.0,
+        "options": {"expires": 590},
     },
     "semcache-roll-up-hours": {
         "task": "semcache.roll_up_hours",
@@ -87,6 +95,18 @@ def enforce_capacity() -> int:
     for group, capacity in (*rules, (eviction.EVERYTHING, limit.max_entries)):
         deleted.append(_without_surplus(group, capacity, share, ends_at))
     return sum(deleted)
+
+
+@periodic(name="semcache.watch_entries", time_limit=KILLED_AFTER_S)
+def watch_entries() -> int:
+    """Warn of answers that serve suspiciously many different questions; how many there are."""
+    suspects = canary.suspects()
+    for one in suspects:
+        logger.warning(
+            "cache entry %d gave %s of the last answers by meaning under the rule %s, to %d different questions",
+            one.entry_id, one.percent, one.rule, one.num_questions,
+        )  # fmt: skip
+    return len(suspects)
 
 
 @periodic(name="semcache.roll_up_hours", time_limit=KILLED_AFTER_S)

@@ -14,7 +14,7 @@ from django_celery_beat.schedulers import ModelEntry
 from chatsite.celery import app
 from semcache import tasks
 
-TASKS = (tasks.expire_entries, tasks.embed_anew, tasks.enforce_capacity, tasks.rebuild_shared_index)
+TASKS = (tasks.watch_entries, tasks.expire_entries, tasks.embed_anew, tasks.enforce_capacity, tasks.rebuild_shared_index)
 TASKS += (tasks.roll_up_hours, tasks.delete_old_checks)
 
 
