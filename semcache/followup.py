@@ -19,12 +19,23 @@ MIN_WORDS, MIN_NEW_WORDS = 3, 2
 # A Chinese one needs more characters than this, since it leaves out what was said before without a trace.
 MIN_HAN = 6
 
+# Words around the message itself.
 _OPENING = re.compile(
-    r"^(?:(?:by the way|btw|unrelated|one more thing|one last thing|before i go|also|oh|ok|okay|thanks|thank you|great|"
-    r"hi|hello|hey|(?:a )?(?:quick|different|another|unrelated) (?:question|thing)|"
+    r"^(?:(?:by the way|btw|(?:completely |totally )?(?:unrelated|off[- ]topic|random)(?: but)?|"
+    r"separately|also|actually|"
+    r"one (?:more|last|other)(?: thing| question)?|(?:last|final)(?: thing| question| one)|before i (?:go|forget)|"
+    r"while i'm here|out of (?:interest|curiosity)|(?:just )?(?:wondering|curious)(?: if| whether)?|"
+    r"(?:a )?(?:quick|different|another|unrelated|random|side|general) (?:question|thing|one|note)|"
+    r"(?:can|could|would) you (?:please )?tell me(?: if| whether)?|(?:can|could|may) i (?:just )?ask(?: you)?|"
+    r"i(?:'d| would) like to (?:know|ask)(?: if| whether)?|i was (?:just )?wondering(?: if| whether)?|"
+    r"do you know(?: if| whether)?|"
+    r"oh|ok|okay|thanks|thank you|great|perfect|lovely|brilliant|cool|hi|hello|hey|"
     r"顺便问一下|顺便问下|另外|对了|谢谢|请问|你好|您好)"
-    r"[\s,.!:，。！：-]+)+",
+    r"[\s,.!:;，。！：-]+)+",
     re.IGNORECASE,
+)
+_CLOSING = re.compile(
+    r"[\s,.!?]+(?:please|thanks|thank you|cheers|many thanks|thanks in advance)[\s.!?]*$", re.IGNORECASE
 )
 _IS_ENGLISH = re.compile(
     r"\b(?:what|what's|how|which|when|when's|where|where's|who|why|does|do|can|are|the|of|you|your|tell|explain)\b",
@@ -32,16 +43,19 @@ _IS_ENGLISH = re.compile(
 )
 # What these point to is a time or nothing at all.
 _POINTS_NOWHERE = re.compile(
-    r"\bat the same time\b|(?:(?<=\bis )|(?<=\bare ))there\b|\b"
-    r"(?:this|next|last) (?:morning|evening|week|weekend|month|year|spring|summer|autumn|winter)\b",
+    r"\bat the same time\b|(?:(?<=\bis )|(?<=\bare ))there\b|\bthese days\b|"
+    r"\b(?:this|next|last) (?:morning|evening|week|weekend|month|year|spring|summer|autumn|winter|site|"
+    r"app|website|chat)\b|"
+    r"\bfirst[- ](?:class|aid|time|name|floor)\b|\bsecond[- ]hand\b|\b(?:same|next)[- ]day\b|\bone[- ](?:way|off)\b|"
+    r"\b(?:more than|at least|only|no) one\b|\bone of\b|\bmore (?:about|information|details)\b",
     re.IGNORECASE,
 )
 _POINTS_BACK = re.compile(
     r"\b(?:it|its|it's|itself|he|she|him|his|her|hers|they|them|their|theirs|this|that|that's|these|those|there|here|"
     r"one|ones|both|either|neither|each other|same|another|other|others|instead|again|else|above|below|former|latter|"
-    r"previous|next|following|first|second|third|rest|remaining|extra|additional|separate|matching|compatible|similar|"
-    r"suitable|alternatives?|included|such|so far|as well|too|still|already|actually|yet|anymore|back|continue|go on|"
-    r"go ahead|do so|yes|yeah|yep|no|nope|ok|okay|sure|thanks|then|some(?:one|body|thing)|any(?:one|body)|"
+    r"previous|next (?:ones?|steps?|options?|slots?)|following|first|second|third|rest|remaining|"
+    r"extra|additional|separate|matching|compatible|similar|suitable|alternatives?|included|such|so far|as well|too|still|"
+    r"already|actually|yet|anymore|back|continue|go on|go ahead|do so|yes|yeah|yep|no|nope|ok|okay|sure|thanks|then|some(?:one|body|thing)|"
     r"(?:my|your) (?:offer|suggestion|answer|list|last)|(?:did|have) you|"
     r"you (?:said|mentioned|wrote|suggested|recommended|listed))\b",
     re.IGNORECASE,
@@ -52,13 +66,14 @@ _COMPARES = re.compile(
     re.IGNORECASE,
 )
 _STARTS_AS_FOLLOW_UP = re.compile(
-    r"^(?:and|or|but|so|because|what about|how about|why not|why|how come|what else|with|in|on|for)\b(?!.*,)",
+    r"^(?:and|or|but|so|because|what about|how about|why not|how come|what else|with|"
+    r"(?:in|on|for|at)(?! (?:which|what)))\b",
     re.IGNORECASE,
 )
 # "How do I change my password" asks for everybody; "we" and what "I" did are the asker's own.
 _ASKS_FOR_EVERYBODY = re.compile(
-    r"^(?:how|where) (?:do|can|should|could) i\b.*|\b(?:do|can|could|should|would|may|must) i\b|"
-    r"\bi (?:can|could|should|need to|have to|get to)\b",
+    r"^(?:how|where) (?:do|can|should|could) (?:i|we)\b.*|\b(?:do|can|could|should|would|may|must) (?:i|we)\b|"
+    r"\b(?:i|we) (?:can|could|should|need to|have to|get to)\b",
     re.IGNORECASE,
 )
 _WANTS_IT_DONE = re.compile(r"^(?:please|(?:can|could|will|would) you (?!tell|explain))", re.IGNORECASE)
@@ -101,7 +116,7 @@ _NAME_ZH = re.compile(r"[A-Za-z]{2,}|《[^》]+》")
 
 def stands_alone(text: str, earlier: Sequence[str]) -> bool:
     """Whether the canonical later message `text` needs nothing of `earlier`, what its writer said before it."""
-    text = _OPENING.sub("", text)
+    text = _CLOSING.sub("", _OPENING.sub("", text))
     if not wording.says_enough(text):
         return False
     match wording.language(text):

@@ -55,6 +55,8 @@ def test_a_chinese_message_that_may_leave_something_out_does_not(text):
         "By the way, do you have a newsletter about garden plants?", "What is the capital of France in summer months?",
         "What's the limit for taking money abroad?", "How do I contact the council about noise?",
         "What time does the pharmacy open on Sundays?", "Where can I park a lorry in Hamburg overnight?",
+        "Oh, one last thing: do you have a newsletter about garden plants, please?",
+        "In which countries are Tunely concerts free?", "Could you tell me which shops sell vinyl records? Thanks!",
         "How long is the season for wild mushrooms?", "How do I change my postal address online?",
         "什么是黑洞", "光合作用是什么意思", "微信怎么绑定 Visa 信用卡", "《红楼梦》的作者是哪位作家",
     ],
