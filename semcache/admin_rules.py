@@ -7,11 +7,12 @@ Parses, calls, formats. Rules are judged by `policy`; nothing is decided here.
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db import transaction
-from django.db.models import Count, F, Max, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Count, Max, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
@@ -24,20 +25,18 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from semcache import canary, reembed, service
 from semcache.admin_audit import changed, note_many
+from semcache.admin_budget import BudgetPages, loosen_view
 from semcache.admin_dryrun import dry_run
 from semcache.admin_entries import forbidden, since
 from semcache.admin_evict import evict_all
 from semcache.admin_try import as_json, compared, told
 from semcache.admin_tuner import STEP, bars, curve, seen_by
-from semcache.decision import Outcome
 from semcache.forms import CacheRuleForm, ThresholdForm, TryQuestionForm
-from semcache.models import CacheEntry, CacheLook, CacheRule
+from semcache.models import CacheEntry, CacheRule
 from semcache.presets import add_missing
 
-HITS = (Outcome.HIT_EXACT, Outcome.HIT_SEMANTIC)
 
-
-class CacheRuleAdmin(admin.ModelAdmin):
+class CacheRuleAdmin(BudgetPages):
     class Media:
         css: ClassVar = {"all": ["semcache/admin.css"]}
 
@@ -46,7 +45,7 @@ class CacheRuleAdmin(admin.ModelAdmin):
     change_form_template = "admin/semcache/cacherule/change_form.html"
     list_display = (
         "name", "is_enabled", "priority", "matches", "what", "shown_ttl", "num_entries", "num_hits", "hit_rate",
-        "last_hit", "saved_tokens",
+        "last_hit", "saved_tokens", "saved_time", "wrong",
     )  # fmt: skip
     list_editable = ("priority",)
     ordering = ("priority", "id")
@@ -74,18 +73,15 @@ class CacheRuleAdmin(admin.ModelAdmin):
             },
         ),
         (_("How alike a question must be"), {"fields": ("accept_similarity", "verify_similarity")}),
+        (_("How many answers may be wrong"), {"fields": ("wrong_share", "check_share")}),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[CacheRule]:
         rules: QuerySet[CacheRule] = super().get_queryset(request)
-        looks = CacheLook.objects.filter(rule=OuterRef("pk")).order_by().values("rule")
-        return rules.annotate(
-            look_count=Subquery(looks.annotate(n=Count("pk")).values("n")),
-            found_count=Subquery(looks.filter(outcome__in=HITS).annotate(n=Count("pk")).values("n")),
+        return self.with_figures(rules).annotate(
             entry_count=Count("entries"),
             hit_count=Sum("entries__use__hits", default=0),
             last_hit_at=Max("entries__use__last_used_at"),
-            token_count=Sum(F("entries__use__hits") * F("entries__num_tokens"), default=0),
         )
 
     def changelist_view(
@@ -122,19 +118,9 @@ class CacheRuleAdmin(admin.ModelAdmin):
     def num_hits(self, rule: CacheRule) -> int:
         return rule.hit_count  # type: ignore[attr-defined, no-any-return]
 
-    @admin.display(description=_("hit rate"))
-    def hit_rate(self, rule: CacheRule) -> str:
-        """Of the look-ups in the log, which goes back a week at most."""
-        looks, found = rule.look_count, rule.found_count or 0  # type: ignore[attr-defined]
-        return f"{found / looks:.0%}" if looks else "–"
-
     @admin.display(description=_("last hit"), ordering="last_hit_at")
     def last_hit(self, rule: CacheRule) -> str:
         return since(rule.last_hit_at)  # type: ignore[attr-defined]
-
-    @admin.display(description=_("tokens saved"), ordering="token_count")
-    def saved_tokens(self, rule: CacheRule) -> int:
-        return rule.token_count  # type: ignore[attr-defined, no-any-return]
 
     def save_model(self, request: HttpRequest, obj: CacheRule, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
@@ -167,6 +153,11 @@ class CacheRuleAdmin(admin.ModelAdmin):
     def get_urls(self) -> list[URLPattern]:
         own = [
             path("presets/", self.admin_site.admin_view(self.presets_view), name="semcache_add_presets"),
+            path(
+                "<int:rule_id>/loosen/",
+                self.admin_site.admin_view(partial(loosen_view, pages=self)),
+                name="semcache_loosen_rule",
+            ),
             path("dry-run/", self.admin_site.admin_view(self.dry_run_view), name="semcache_dry_run"),
             path(
                 "<int:rule_id>/tune/", self.admin_site.admin_view(self.tune_view), name="semcache_tune_rule"

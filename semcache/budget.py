@@ -60,6 +60,10 @@ SELECT rule.id,
   FROM semcache_cacherule rule
   LEFT JOIN semcache_cachecheck one ON one.rule_id = rule.id AND one.checked_at >= {_EVIDENCE_FROM}
  WHERE rule.id = ANY(%(ids)s) GROUP BY rule.id"""  # noqa: S608 - this module's numbers
+_VERDICTS = f"""
+SELECT one.kind, one.is_wrong FROM semcache_cachecheck one JOIN semcache_cacherule rule ON rule.id = one.rule_id
+ WHERE rule.id = %(rule_id)s AND one.checked_at >= {_EVIDENCE_FROM}
+ ORDER BY one.checked_at, one.id"""  # noqa: S608 - the same
 _CALM = f"""
 SELECT rule.id FROM semcache_cacherule rule
  WHERE (SELECT count(*) FILTER (WHERE NOT last.is_wrong)
@@ -153,6 +157,13 @@ def evidence(rule_ids: list[int]) -> dict[int, Evidence]:
         )
         for rule_id, num_sampled, num_sampled_wrong, num_reported, num_served in rows
     }
+
+
+def verdicts(rule_id: int) -> list[tuple[str, bool]]:
+    """(kind, whether it said wrong) of the checks that count now, oldest first."""
+    with connection.cursor() as cursor:
+        cursor.execute(_VERDICTS, {"rule_id": rule_id})
+        return list(cursor.fetchall())
 
 
 def loosen(rule_id: int) -> bool:

@@ -42,7 +42,7 @@ class CacheRuleForm(forms.ModelForm):
         fields = (
             "name", "is_enabled", "priority", "pattern", "keywords", "examples", "example_similarity", "tenant",
             "model", "mode", "sharing", "ttl_s", "stale_s", "accept_similarity", "verify_similarity",
-            "max_temperature", "capacity", "tags",
+            "max_temperature", "capacity", "wrong_share", "check_share", "tags",
         )  # fmt: skip
 
     def clean_pattern(self) -> str:
