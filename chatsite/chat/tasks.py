@@ -79,7 +79,11 @@ async def _erase() -> int:
 
 
 async def _erase_guests() -> int:
-    guests = await run_in_db(expired_guests, ERASE_BATCH)
-    for guest in guests:
-        await erasure.erase_user(guest)
-    return len(guests)
+    erased = 0
+    for guest in await run_in_db(expired_guests, ERASE_BATCH):
+        try:
+            await erasure.erase_user(guest)
+            erased += 1
+        except User.DoesNotExist:  # another worker was faster
+            continue
+    return erased
