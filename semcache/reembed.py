@@ -18,6 +18,7 @@ from typing import Any
 from asgiref.sync import async_to_sync
 from django.db import connection
 
+from semcache.context import embedded
 from semcache.decision import Embed
 from semcache.lending import Asked, lent, run
 from semcache.store import is_usable, vector_text
@@ -30,10 +31,10 @@ BATCH = 8
 
 # Two ranges, as the index has them. Newest first: those live longest.
 _NEXT = """
-(SELECT id, question FROM semcache_cacheentry
+(SELECT id, question, context FROM semcache_cacheentry
   WHERE embedding IS NOT NULL AND embedder < %(tag)s ORDER BY embedder DESC, id DESC LIMIT %(batch)s)
 UNION ALL
-(SELECT id, question FROM semcache_cacheentry
+(SELECT id, question, context FROM semcache_cacheentry
   WHERE embedding IS NOT NULL AND embedder > %(tag)s ORDER BY embedder DESC, id DESC LIMIT %(batch)s)
 LIMIT %(batch)s"""
 _COUNT = """
@@ -53,6 +54,7 @@ class _Waiting:
 
     id: int
     question: str
+    context: list[str]
 
 
 def renew_next() -> int:
@@ -82,7 +84,7 @@ async def _renew_next() -> int:
         return 0
     began = time.perf_counter()
     try:
-        vectors = await _vectors(asked.embed, [entry.question for entry in waiting])
+        vectors = await _vectors(asked.embed, [embedded(entry.question, entry.context) for entry in waiting])
     except OSError as error:
         logger.warning("answers wait for the new embedder: %s", error)
         return 0

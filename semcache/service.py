@@ -35,8 +35,8 @@ from semcache.decision import (
     Reason,
     Verify,
 )  # fmt: skip
-from semcache.hours import HourCounter
 from semcache.examples import ExampleBook
+from semcache.hours import HourCounter
 from semcache.judge import Judgement, judge, second_opinion
 from semcache.limits import limits
 from semcache.look import Dependency, Look
@@ -44,7 +44,7 @@ from semcache.normalize import canonical, clean
 from semcache.policy import Mode
 from semcache.question_log import QuestionLog
 from semcache.rulebook import RuleBook
-from semcache.store import MAX_DIM
+from semcache.shared_index import MAX_DIM
 from semcache.threads import in_database, set_executor
 from semcache.usage import FLUSH_AFTER_S, HitCounter
 from semcache.wording import Lasting

@@ -19,11 +19,10 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from semcache.decision import Answer, Hit
+from semcache.shared_index import MAX_DIM, half_name_of
 
 logger = logging.getLogger(__name__)
 NUM_NEIGHBOURS = 8
-# pgvector indexes no more; what could never be indexed is not taken.
-MAX_DIM = 2000
 
 # Time is the database's. A row from the future (a wrong clock, a bad import) would stay fresh for ever, so it
 # counts as expired. An edited time to live acts on rows that exist, as does the one of the rule that now decides.
@@ -57,16 +56,19 @@ NEAREST = (
     f"{_COLUMNS}, 1 - (e.embedding <=> %(vector)s::vector) AS similarity {_TABLES} {_IN_SCOPE}"
     " ORDER BY e.embedding <=> %(vector)s::vector, e.id LIMIT %(limit)s"
 )
-# As `shared_index` has it, word for word: where the scope is big, the planner takes that index. Its relaxed order is
-# put right afterwards.
-_SIZED = "e.embedding::vector(%(dim)s) <=> %(vector)s::vector(%(dim)s)"
-_FOUND = (
-    f"{_COLUMNS}, 1 - ({_SIZED}) AS similarity {_TABLES} {_IN_SCOPE} AND e.sharing = 'public'"
-    f" ORDER BY {_SIZED} LIMIT %(limit)s"
-)
-NEAREST_SHARED = f"WITH found AS ({_FOUND}) TABLE found ORDER BY similarity DESC, id"
-# Without it the index looks at its 40 nearest rows, whosever they are, and finds nothing for a small scope.
-ITERATIVE = "SET LOCAL hnsw.iterative_scan = relaxed_order"
+# Ordered as `shared_index` has it, word for word: where the scope is big, the planner takes that index. Its relaxed
+# order, and that of halved numbers, is put right afterwards.
+_SHARED = f"""
+  WITH found AS ({_COLUMNS}, 1 - (e.embedding <=> %(vector)s::vector) AS similarity {_TABLES} {_IN_SCOPE}
+   AND e.sharing = 'public' ORDER BY e.embedding::{{type}}(%(dim)s) <=> %(vector)s::{{type}}(%(dim)s) LIMIT %(limit)s)
+ TABLE found ORDER BY similarity DESC, id"""
+NEAREST_SHARED = _SHARED.replace("{type}", "vector")
+NEAREST_SHARED_HALF = _SHARED.replace("{type}", "halfvec")
+# Without the first the index looks at its 40 nearest rows, whosever they are, and finds nothing for a small scope. The
+# second says which kind of index there is at this moment; it changes overnight.
+BEFORE_SHARED = """
+SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),
+       EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass(%(half)s) AND indisvalid)"""
 # A row that is younger than ours was written by a race we lost; it stays. One from the future never wins.
 INSERT = """
 INSERT INTO semcache_cacheentry AS stored
@@ -165,8 +167,9 @@ def find_nearest(
         return _fetch(NEAREST, values)
     with transaction.atomic():
         with connection.cursor() as cursor:
-            cursor.execute(ITERATIVE)
-        return _fetch(NEAREST_SHARED, values)
+            cursor.execute(BEFORE_SHARED, {"half": half_name_of(len(vector))})
+            ((_, is_half),) = cursor.fetchall()
+        return _fetch(NEAREST_SHARED_HALF if is_half else NEAREST_SHARED, values)
 
 
 def insert(entry: NewEntry) -> int | None:

@@ -35,7 +35,7 @@ async def test_the_same_words_are_answered_under_any_embedder_and_others_under_t
 
 @pytest.mark.parametrize("sharing", ["private", "public"])
 async def test_without_the_embedder_in_the_where_clause_answers_would_mix(monkeypatch, sharing):
-    for name in ("NEAREST", "NEAREST_SHARED"):
+    for name in ("NEAREST", "NEAREST_SHARED", "NEAREST_SHARED_HALF"):
         text = getattr(store, name)
         monkeypatch.setattr(store, name, text.replace("e.embedder = %(embedder)s AND", ""))
         assert getattr(store, name) != text

@@ -107,6 +107,21 @@ def test_what_only_its_exact_words_may_find_gets_no_vector(committed, lent):
     assert (reembed.num_waiting(), tasks.embed_anew(), lent.num_texts) == (0, 0, 0)
 
 
+def test_what_hangs_on_something_said_before_is_embedded_with_it(committed, lent):
+    said = ["Which plans are there?", "Two."]
+    factories.row(scope("s"), scope("q"), factories.rule(), question="Which one includes backup?", context=said,
+                  embedder=OLD, embedding=[0.6, 0.8])  # fmt: skip
+    texts: list[str] = []
+
+    async def noted(asked: list[str]) -> list[Sequence[float]]:
+        texts.extend(asked)
+        return await all_apart(asked)
+
+    lent.embed = noted
+    assert tasks.embed_anew() == 1
+    assert texts == ["Which one includes backup? Which plans are there?"]
+
+
 def test_while_the_engine_has_better_things_to_do_everything_waits(stored, lent):
     lent.is_busy = True
     assert (tasks.embed_anew(), lent.num_texts, reembed.num_waiting()) == (0, 0, SIZE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from django.core.management import call_command
@@ -16,6 +17,7 @@ from tests.semcache.test_store import scope
 
 DIM = 32
 NAME = shared_index.name_of(DIM)
+HALF = shared_index.half_name_of(DIM)
 FILL = """
 INSERT INTO semcache_cacheentry (scope, prompt_sha256, question, answer, embedding, rule_id, sharing, tenant, owner,
        model_revision, embedder, token_ids, tokenizer, num_tokens, is_pinned, created_at, expires_at)
@@ -95,7 +97,8 @@ def test_a_small_scope_among_thousands_of_nearer_shared_rows_is_found_even_throu
             assert [hit.similarity for hit in found] == sorted(
                 (hit.similarity for hit in found), reverse=True
             )
-        monkeypatch.setattr(store, "ITERATIVE", "SET LOCAL hnsw.iterative_scan = off")
+        off = store.BEFORE_SHARED.replace("relaxed_order", "off")
+        monkeypatch.setattr(store, "BEFORE_SHARED", off)
         for _ in range(20):
             vector = [chance.gauss(0, 1) for _ in range(DIM)]
             found = store.find_nearest(scope("small"), "test-embedder", vector, 86_400, is_shared=True)
@@ -135,13 +138,82 @@ def test_a_rebuild_replaces_the_index_and_leaves_nothing_behind(rule, monkeypatc
     assert run("SHOW statement_timeout") == [("5s",)]
 
 
-@pytest.mark.parametrize("leftover", [NAME, f"{NAME}_ccnew", f"{NAME}_ccold1"])
+@pytest.mark.parametrize(
+    "leftover", [NAME, f"{NAME}_ccnew", f"{NAME}_ccold1", f"{NAME}_half", f"{NAME}_half_ccnew"]
+)
 def test_what_a_killed_rebuild_left_is_cleared_away(rule, monkeypatch, leftover):
     monkeypatch.setattr(shared_index, "MIN_ROWS", 50)
     fill(rule, "big", 60)
-    run(shared_index.CREATE.format(name=leftover, dim=DIM))
+    run(shared_index.CREATE.format(name=leftover, dim=DIM, type="vector"))
     run(f"UPDATE pg_index SET indisvalid = false WHERE indexrelid = '{leftover}'::regclass")
     assert (shared_index.rebuild(), indexes()) == ([NAME], {NAME})
+
+
+def statement_of(name: str) -> str:
+    """What a look-up in this shared scope asks the database."""
+    asked = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(store, "_fetch", lambda sql, values: asked.append(sql) or [])
+        store.find_nearest(scope(name), "test-embedder", [1.0] * DIM, 86_400, is_shared=True)
+    return asked[0]
+
+
+def test_above_a_number_of_rows_look_ups_take_an_index_of_halved_numbers_that_finds_the_same(
+    rule, monkeypatch
+):
+    fill(rule, "big", 6000)
+    chance, recall = random.Random(3), {}
+    texts = [text for (text,) in run("SELECT embedding::text FROM semcache_cacheentry ORDER BY id LIMIT 20")]
+    # Close to a stored question, as a cache gets them, and anywhere.
+    near = [[float(number) + chance.gauss(0, 0.02) for number in text[1:-1].split(",")] for text in texts]
+    far = [[chance.gauss(0, 1) for _ in range(DIM)] for _ in range(20)]
+    best, exact = [ids[0] for ids in found(near, is_shared=False)], found(far, is_shared=False)
+    for most, name in ((6000, NAME), (5999, HALF)):
+        monkeypatch.setattr(shared_index, "MAX_VECTOR_ROWS", most)
+        assert (shared_index.rebuild(), indexes()) == ([name], {name})
+        statement = statement_of("big")
+        (scan,) = [line for line in plan(statement, "big").splitlines() if NAME in line]
+        assert f"Index Scan using {name} " in scan and "actual rows=8." in scan
+        # Not word for word that of the index: every row is read.
+        (other,) = {store.NEAREST_SHARED, store.NEAREST_SHARED_HALF} - {statement}
+        assert NAME not in plan(other, "big")
+        assert [ids[0] for ids in found(near, is_shared=True)] == best
+        pairs = zip(found(far, is_shared=True), exact, strict=True)
+        recall[name] = sum(len({*ids} & {*right}) for ids, right in pairs) / (20 * store.NUM_NEIGHBOURS)
+    assert recall[NAME] > 0.8
+    assert recall[HALF] > recall[NAME] - 0.05
+
+
+def found(vectors: list[list[float]], *, is_shared: bool) -> list[list[int]]:
+    """The ids of the nearest rows of the big scope, for each vector."""
+    ask = partial(store.find_nearest, scope("big"), "test-embedder", ttl_s=86_400, is_shared=is_shared)
+    return [[hit.entry_id for hit in ask(vector)] for vector in vectors]
+
+
+def test_the_index_changes_its_kind_both_ways_and_the_old_one_stays_until_the_new_one_is_whole(
+    rule, monkeypatch
+):
+    monkeypatch.setattr(shared_index, "MIN_ROWS", 50)
+    fill(rule, "big", 60)
+    seen, execute = [], shared_index._execute
+
+    def watched(sql: str) -> None:
+        execute(sql)
+        if "INDEX" in sql:
+            valid = {*shared_index._indexes(is_valid=True)}
+            seen.append((valid, "HALF" if "halfvec" in statement_of("big") else "WHOLE"))
+
+    monkeypatch.setattr(shared_index, "_execute", watched)
+    for most, expected in ((60, NAME), (59, HALF), (60, NAME)):
+        monkeypatch.setattr(shared_index, "MAX_VECTOR_ROWS", most)
+        assert shared_index.rebuild() == [expected]
+    assert seen == [
+        ({NAME}, "WHOLE"),
+        ({NAME, HALF}, "HALF"),
+        ({HALF}, "HALF"),
+        ({NAME, HALF}, "HALF"),
+        ({NAME}, "WHOLE"),
+    ]
 
 
 def test_while_one_worker_rebuilds_another_one_does_nothing(rule, monkeypatch):
