@@ -159,6 +159,12 @@ class WebConfig:
         "Answers of one user that rules may share within an hour; what comes after stays the user's own.",
         between=(0, 1_000_000),
     )
+    cache_paced_replay: bool = setting(
+        "SEMCACHE_PACED_REPLAY",
+        False,
+        "Give stored answers of rules that share as slowly as they were made, so that nobody learns by the clock what "
+        "others have asked. Answers stay marked as stored.",
+    )
     cache_epoch: str = setting(
         "SEMCACHE_EPOCH", "1", "Knowledge epoch: change it and every older answer is out of scope."
     )

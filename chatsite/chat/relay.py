@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
+from django.conf import settings
+
 from chatsite.chat import outcome
 from chatsite.chat.events import Reading, Waiting
 from chatsite.chat.models import Origin, State
@@ -21,6 +23,10 @@ from semcache.service import Outcome as Found
 # A replay is quick, but not one block: the page's streaming path serves both. 8 x 40 ms stays far below 600 ms.
 REPLAY_PIECES = 8
 REPLAY_PAUSE_S = 0.04
+# Paced it lasts as long as the answer took, within reason, or as one of its length would where that is not known.
+PACED_PAUSE_S = 0.1
+LONGEST_PACED_S = 60.0
+CHARS_PER_S = 100
 
 
 async def relay(events: AsyncIterator[Event], record: Record) -> Outcome:
@@ -40,15 +46,15 @@ async def relay(events: AsyncIterator[Event], record: Record) -> Outcome:
 
 
 async def replay(decision: Decision, hit: Hit, record: Record) -> Outcome:
-    """Writes a stored answer in a few pieces, as if it were being made."""
+    """Writes a stored answer in a few pieces, or as slowly as it was made where others must not learn by the clock."""
     record.tokenizer = hit.tokenizer
-    size = -(-len(hit.answer) // REPLAY_PIECES)
-    for number, start in enumerate(range(0, len(hit.answer), size), 1):
-        if number > 1:
-            await asyncio.sleep(REPLAY_PAUSE_S)
+    lasts_s = _paced_s(hit) if _is_paced(decision) else 0.0
+    pieces = _pieces(hit.answer, max(REPLAY_PIECES, round(lasts_s / PACED_PAUSE_S)))
+    for number, piece in enumerate(pieces, 1):
+        if lasts_s or number > 1:
+            await asyncio.sleep(lasts_s / len(pieces) or REPLAY_PAUSE_S)
         # The ledger is whole or empty: it goes with the last piece.
-        is_last = start + size >= len(hit.answer)
-        record.add_text(number, hit.answer[start : start + size], hit.token_ids if is_last else ())
+        record.add_text(number, piece, hit.token_ids if number == len(pieces) else ())
     return Outcome(
         State.COMPLETE,
         FinishReason.STOP.value,
@@ -56,3 +62,19 @@ async def replay(decision: Decision, hit: Hit, record: Record) -> Outcome:
         cache_entry=hit.entry_id,
         cache_age_s=hit.age_s,
     )
+
+
+def _is_paced(decision: Decision) -> bool:
+    """Also a person's own answers under a rule that shares: else the others would stand out."""
+    shares = decision.rule is not None and decision.rule.sharing != "private"
+    return shares and bool(settings.CONFIG.cache_paced_replay)
+
+
+def _paced_s(hit: Hit) -> float:
+    return min(hit.took_ms / 1000 or len(hit.answer) / CHARS_PER_S, LONGEST_PACED_S)
+
+
+def _pieces(text: str, num: int) -> list[str]:
+    """At most `num` of equal size."""
+    size = -(-len(text) // num)
+    return [text[start : start + size] for start in range(0, len(text), size)]
