@@ -165,6 +165,12 @@ class WebConfig:
         "Give stored answers of rules that share as slowly as they were made, so that nobody learns by the clock what "
         "others have asked. Answers stay marked as stored.",
     )
+    cache_again_at_once: int = setting(
+        "SEMCACHE_AGAIN_AT_ONCE",
+        2,
+        "Answers made again behind the scenes at the same time, on all machines together. 0: none.",
+        between=(0, 100),
+    )
     cache_epoch: str = setting(
         "SEMCACHE_EPOCH", "1", "Knowledge epoch: change it and every older answer is out of scope."
     )

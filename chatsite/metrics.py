@@ -22,7 +22,7 @@ from chatsite.chat.events import Ended
 SECONDS = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 30.0, 60.0)
 SECONDS_PER_TOKEN = (0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1.0)
 DOORS = frozenset({"socket", "api", "v1", "worker"})
-CACHE_OUTCOMES = frozenset({"hit-exact", "hit-semantic", "miss", "bypass"})
+CACHE_OUTCOMES = frozenset({"hit-exact", "hit-semantic", "stale-exact", "stale-semantic", "miss", "bypass"})
 REFUSALS = frozenset(
     {
         "rate_limited", "queue_full", "engine_unavailable", "model_loading", "invalid_request", "unauthenticated",
@@ -77,7 +77,7 @@ def observe_reply(ended: Ended, *, door: str) -> None:
 
 
 def observe_lookup(outcome: str) -> None:
-    """Counts one look-up of the semantic cache: hit-exact, hit-semantic, miss or bypass."""
+    """Counts one look-up of the semantic cache: hit-..., stale-..., miss or bypass."""
     _lookups.labels(_known(outcome, CACHE_OUTCOMES)).inc()
 
 

@@ -188,7 +188,7 @@ def insert(entry: NewEntry) -> int | None:
 def refresh(entry_id: int, created_at: datetime, model_revision: str, answer: Answer) -> bool:
     """Replace a stored answer by one that was made anew, with a new life; False when it is no longer the one of
     `created_at` or of that model."""
-    values = {
+    values: dict[str, Any] = {
         "entry_id": entry_id, "created_at": created_at, "model_revision": model_revision, "answer": answer.text,
         "token_ids": list(answer.token_ids), "tokenizer": answer.tokenizer, "num_tokens": answer.num_tokens,
         "took_ms": answer.took_ms,

@@ -84,6 +84,7 @@ async def said(record: Record, ended_as: Outcome, standing: State, durations: Du
         durations=durations,
         model=info.model if info else "",
         cache_age_s=ended_as.cache_age_s,
+        cache_is_stale=ended_as.cache_is_stale,
         error_code=ended_as.error_code,
         error_message=ended_as.error_message,
         is_retryable=ended_as.is_retryable,

@@ -35,13 +35,18 @@ class Durations:
     delivery_ms: float = 0.0
     ttft_ms: float = 0.0
 
+    @property
+    def making_ms(self) -> float:
+        """What another one will not wait for when the answer is stored; who followed another's has no other figure."""
+        return self.prefill_ms + self.decode_ms + self.delivery_ms
+
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
     """The message is durable. Ids are None for `/v1`, which stores no text.
 
     A `/v1` question is accepted after the look-up, so its door can say in the headers what the cache said:
-    hit-exact, hit-semantic, miss or bypass.
+    hit-exact, hit-semantic, stale-exact, stale-semantic, miss or bypass.
     """
 
     generation: UUID
@@ -93,6 +98,7 @@ class Ended:
     durations: Durations = field(default_factory=Durations)
     model: str = ""
     cache_age_s: int | None = None
+    cache_is_stale: bool = False
     error_code: str = ""
     error_message: str = ""
     is_retryable: bool = False

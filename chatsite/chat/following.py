@@ -100,6 +100,7 @@ def ended_of(row: Generation) -> Ended:
         durations=Durations(row.queue_ms, row.prefill_ms, row.decode_ms, 0.0, row.ttft_ms),
         model=row.model,
         cache_age_s=row.cache_age_s,
+        cache_is_stale=row.cache_is_stale,
         error_code=row.error_code,
         is_retryable=is_failure and row.error_code not in outcome.FINAL_CODES,
     )

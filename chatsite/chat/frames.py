@@ -150,6 +150,7 @@ class DoneFrame(ServerFrame, tag="done", frozen=True):
     decode_ms: float
     delivery_ms: float
     cache_age_s: int | None = None
+    cache_is_stale: bool = False  # past its time, and made anew meanwhile
     error_code: str = ""
     error_message: str = ""
     is_retryable: bool = False

@@ -75,6 +75,7 @@ def done_frame(ended: Ended, length: int) -> frames.DoneFrame:
         decode_ms=durations.decode_ms,
         delivery_ms=durations.delivery_ms,
         cache_age_s=ended.cache_age_s,
+        cache_is_stale=ended.cache_is_stale,
         error_code=ended.error_code,
         error_message=ended.error_message,
         is_retryable=ended.is_retryable,

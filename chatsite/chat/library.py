@@ -78,6 +78,7 @@ def figures(row: Generation) -> dict[str, Any]:
         "origin": row.origin,
         "model": row.model,
         "cache_age_s": row.cache_age_s,
+        "cache_is_stale": row.cache_is_stale,
         "prompt_tokens": row.prompt_tokens,
         "reused_tokens": ended.counts.reused_tokens,
         "trimmed_messages": ended.counts.trimmed_messages,

@@ -135,6 +135,8 @@ class Generation(models.Model):
     origin = models.CharField(max_length=16, choices=Origin.choices, default=Origin.MODEL)
     cache_entry = models.BigIntegerField(null=True, blank=True)
     cache_age_s = models.PositiveIntegerField(null=True, blank=True)
+    # The stored answer was past its time, and was made anew meanwhile.
+    cache_is_stale = models.BooleanField(default=False, db_default=False)
     state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED)
     finish_reason = models.CharField(max_length=32, blank=True)
     error_code = models.CharField(max_length=64, blank=True)

@@ -46,6 +46,7 @@ class Outcome:
     timings: Timings = field(default_factory=Timings)
     cache_entry: int | None = None
     cache_age_s: int | None = None
+    cache_is_stale: bool = False
     is_engine_busy: bool = False  # the engine may still be at it and has to be told
     refusal: ReplyRefused | None = None
 
@@ -83,6 +84,7 @@ class Outcome:
             "origin": self.origin,
             "cache_entry": self.cache_entry,
             "cache_age_s": self.cache_age_s,
+            "cache_is_stale": self.cache_is_stale,
             "prompt_tokens": usage.prompt_tokens,
             "reused_head_tokens": usage.reused_head_tokens,
             "reused_prefix_tokens": usage.reused_prefix_tokens,

@@ -61,6 +61,7 @@ async def replay(decision: Decision, hit: Hit, record: Record) -> Outcome:
         origin=Origin.EXACT if decision.outcome is Found.HIT_EXACT else Origin.SEMANTIC,
         cache_entry=hit.entry_id,
         cache_age_s=hit.age_s,
+        cache_is_stale=hit.is_stale,
     )
 
 

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db.models.functions import Now
 
 from chatsite.accounts import quota
-from chatsite.chat import flight, generations, outcome, semantic
+from chatsite.chat import again_asked, flight, generations, outcome, semantic
 from chatsite.chat.ending import cancel_in_engine, completed, kept, said, settled
 from chatsite.chat.events import Accepted, ReplyEvent
 from chatsite.chat.live import LiveAnswer
@@ -83,7 +83,9 @@ async def _produce(turn: Turn, record: Record) -> tuple[Looked | None, Outcome]:
 
 async def _replay(turn: Turn, record: Record, looked: Looked, hit: Hit) -> Outcome:
     _accept_api(turn, record.live, looked)
-    return await replay(looked.decision, hit, record)
+    ended_as = await replay(looked.decision, hit, record)
+    again_asked.after_hit(turn, looked)
+    return ended_as
 
 
 async def _generate(turn: Turn, record: Record, looked: Looked | None) -> tuple[Looked | None, Outcome]:
@@ -158,7 +160,7 @@ async def _conclude(turn: Turn, record: Record, looked: Looked | None, ended_as:
     standing, durations = settlement
     if looked is not None and looked.hit is None:
         is_whole = standing is State.COMPLETE and ended_as.is_whole
-        await semantic.land(turn, looked, record, is_whole=is_whole)
+        await semantic.land(turn, looked, record, took_ms=durations.making_ms, is_whole=is_whole)
     ended = await said(record, ended_as, standing, durations)
     observe_reply(ended, door="v1" if turn.stored is None else "socket")
 
@@ -200,7 +202,7 @@ def _accept_api(turn: Turn, live: LiveAnswer, looked: Looked | None, trimmed_mes
     """A `/v1` question is accepted when nothing can refuse it any more, so its door can say in the headers what the
     cache said and what the model was not given."""
     if turn.stored is None:
-        found = looked.decision.outcome.value if looked else "bypass"
+        found = semantic.said_of(looked.decision) if looked else "bypass"
         age_s = looked.hit.age_s if looked and looked.hit else None
         live.say(
             Accepted(

@@ -37,6 +37,7 @@ class GenerationOut(Schema):
     origin: str
     model: str
     cache_age_s: int | None
+    cache_is_stale: bool
     prompt_tokens: int
     reused_tokens: int
     prefilled_tokens: int

@@ -63,7 +63,7 @@ async def look_up(turn: Turn) -> Looked | None:
         logger.exception("the semantic cache failed")
         observe_lookup("bypass")
         return None
-    observe_lookup(decision.outcome.value)
+    observe_lookup(said_of(decision))
     return Looked(question, decision)
 
 
@@ -78,12 +78,12 @@ async def board(turn: Turn, looked: Looked) -> Looked:
     return Looked(looked.question, hit)
 
 
-async def land(turn: Turn, looked: Looked, record: Record, *, is_whole: bool) -> None:
+async def land(turn: Turn, looked: Looked, record: Record, *, took_ms: float, is_whole: bool) -> None:
     """What is done with an answer that ended: a whole one is stored, once, however many waited for it."""
     leader = looked.leader
     if is_whole:
         if leader is None or await flights.land(leader):
-            await _remember(turn, looked, record)
+            await _remember(turn, looked, record, took_ms)
             await disband(looked)  # only now: whoever asks in between must find one of the two
     elif leader == turn.generation:
         await disband(looked)
@@ -105,13 +105,14 @@ async def disband(looked: Looked | None) -> None:
         await flights.disband(looked.leader)
 
 
-async def _remember(turn: Turn, looked: Looked, record: Record) -> None:
+async def _remember(turn: Turn, looked: Looked, record: Record, took_ms: float) -> None:
     """Gives a complete answer to the cache, which may decline it."""
     answer = Answer(
         text=record.live.text,
         token_ids=tuple(record.token_ids),
         tokenizer=record.tokenizer,
         num_tokens=len(record.token_ids),
+        took_ms=took_ms,
         generation=turn.generation,
         is_complete=True,
     )
@@ -126,8 +127,7 @@ async def _remember(turn: Turn, looked: Looked, record: Record) -> None:
 
 def question_of(turn: Turn, info: EngineInfo) -> Question:
     """The cache's question: the last message as text, everything before it as a hash."""
-    # A later system message is history: where it stands changes the answer.
-    leading = list(takewhile(lambda segment: segment.role == "system", turn.segments[:-1]))
+    leading = leading_of(turn.segments)
     system = "\n".join(segment.text for segment in leading)
     before = turn.segments[len(leading) : -1]
     return Question(
@@ -145,6 +145,17 @@ def question_of(turn: Turn, info: EngineInfo) -> Question:
         may_read=turn.cache.may_read,
         may_store=turn.cache.may_store,
     )
+
+
+def leading_of(segments: Sequence[Segment]) -> list[Segment]:
+    """The system prompt. A later system message is history: where it stands changes the answer."""
+    return list(takewhile(lambda segment: segment.role == "system", segments[:-1]))
+
+
+def said_of(decision: Decision) -> str:
+    """What the cache said, as headers and metrics tell it: a hit past its time is `stale-...`."""
+    found = decision.outcome.value
+    return found.replace("hit", "stale") if decision.hit is not None and decision.hit.is_stale else found
 
 
 def history_hash(segments: Sequence[Segment]) -> str:

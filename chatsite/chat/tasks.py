@@ -11,7 +11,7 @@ from django.db import transaction
 from chatsite.accounts.callers import caller_of_user
 from chatsite.accounts.guests import expired_guests
 from chatsite.accounts.models import User
-from chatsite.chat import erasure, library
+from chatsite.chat import again, erasure, library
 from chatsite.chat.adoption import adopt_orphans, reap
 from chatsite.chat.running import Running
 from chatsite.db import run_in_db
@@ -21,6 +21,7 @@ from chatsite.loop import run
 # Within the worker's time limit; what is not finished then is handed over to the next run.
 ADOPTED_WITHIN_S = 200.0
 ERASE_BATCH = 100
+AGAIN_KILLED_AFTER_S = 240
 
 BEAT_SCHEDULE = {
     "chat-adopt-orphans": {"task": "chat.adopt_orphans", "schedule": 5.0, "options": {"expires": 4}},
@@ -45,6 +46,15 @@ def erase_temporary() -> int:
 def erase_guests() -> int:
     """Erases guests whose seven days are over, with everything of theirs; how many."""
     return run(_erase_guests())
+
+
+# Delivered once: who makes an answer again holds a place, and one that dies is not worth another try.
+@shared_task(
+    name="chat.make_again", acks_late=False, reject_on_worker_lost=False, time_limit=AGAIN_KILLED_AFTER_S
+)
+def make_again(order: dict[str, Any]) -> bool:
+    """Makes an answer once more, unseen; whether something came of it."""
+    return run(again.make(msgspec.convert(order, again.Order)))
 
 
 @shared_task(name="chat.forget_erased")

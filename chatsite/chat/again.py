@@ -1,0 +1,112 @@
+"""One answer made once more behind the scenes, in a worker: nobody waits for it, and nobody is charged.
+
+It is bulk work without a conversation, a generation row or a line in the ledger of usage. One worker makes it, once:
+whatever goes wrong, it is dropped, and a later hit asks again. What is made again, and when, `again_asked` knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import aclosing
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+from django.conf import settings
+
+from chatsite.chat.live import LiveAnswer
+from chatsite.chat.models import State
+from chatsite.chat.record import Record
+from chatsite.chat.relay import relay
+from chatsite.db import run_in_db
+from chatsite.engine import engine, engine_info
+from inference.errors import EngineError
+from inference.types import GenerateRequest, Owner, Sampling, Segment
+from semcache import again, service
+from semcache.service import Answer
+
+logger = logging.getLogger(__name__)
+
+# A worker's thread is lent for so long at most, however long a person's answer may take.
+MADE_WITHIN_S = 200.0
+# The engine ends it at its deadline; so much later it is given up anyway, and the place is free.
+GRACE_S = 10.0
+
+
+class Refresh(msgspec.Struct, frozen=True, tag="refresh"):
+    """To take the place of the stored answer, if it is still the one of that moment."""
+
+    entry: int
+    created_at: datetime
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What is made again, as it travels to the worker. `run` names this one making; `revision` is the model's."""
+
+    run: UUID
+    purpose: Refresh
+    tenant: str
+    owner: str
+    segments: tuple[Segment, ...]
+    sampling: Sampling
+    revision: str
+
+
+async def make(order: Order) -> bool:
+    """True when an answer was made and used; False when another worker makes it, or nothing came of it."""
+    if not await run_in_db(again.claim, order.run, _limit_s() + 2 * GRACE_S):
+        return False
+    try:
+        answer = await _made(order)
+        return answer is not None and await _used(order, answer)
+    finally:
+        await run_in_db(again.release, order.run)
+
+
+async def _made(order: Order) -> Answer | None:
+    """A whole answer, by the very model that the order means."""
+    info = await engine_info()
+    if info is None or info.revision != order.revision:
+        return None
+    record = Record(LiveAnswer(order.run))
+    try:
+        async with (
+            asyncio.timeout(_limit_s() + GRACE_S),
+            aclosing(engine().generate(_request(order))) as events,
+        ):
+            ended_as = await relay(events, record)
+    except (EngineError, TimeoutError) as error:
+        logger.info("the answer %s was not made again: %s", order.run, error)
+        return None
+    timings = ended_as.timings
+    return Answer(
+        text=record.live.text,
+        is_complete=ended_as.state is State.COMPLETE and ended_as.is_whole,
+        token_ids=tuple(record.token_ids),
+        tokenizer=info.tokenizer,
+        num_tokens=len(record.token_ids),
+        took_ms=(timings.prefill_s + timings.decode_s) * 1000,
+    )
+
+
+async def _used(order: Order, answer: Answer) -> bool:
+    match order.purpose:
+        case Refresh(entry, created_at):
+            return await run_in_db(service.refresh, entry, created_at, order.revision, answer)
+
+
+def _request(order: Order) -> GenerateRequest:
+    """Under the asker's own name, because their words must reach nobody else's KV; under no conversation's."""
+    return GenerateRequest(
+        generation_id=str(order.run),
+        segments=order.segments,
+        owner=Owner(order.tenant, order.owner),
+        sampling=order.sampling,
+        is_offline=True,
+        deadline_s=_limit_s(),
+    )
+
+
+def _limit_s() -> float:
+    return min(settings.CONFIG.deadline_s, MADE_WITHIN_S)
