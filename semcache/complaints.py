@@ -58,7 +58,7 @@ _ADD_LOGGED = """
 INSERT INTO semcache_cachecomplaint (scope, asked_sha256, reading_sha256, stored_sha256, why, created_at)
 SELECT DISTINCT entry.scope, look.prompt_sha256, '', entry.prompt_sha256, %(why)s, statement_timestamp()
   FROM semcache_cachelook look JOIN semcache_cacheentry entry ON entry.id = look.neighbour
-   AND entry.scope = look.scope AND entry.prompt_sha256 <> look.prompt_sha256
+   AND (entry.scope = look.scope OR entry.source = 'promotion') AND entry.prompt_sha256 <> look.prompt_sha256
  WHERE entry.id = ANY(%(ids)s) AND look.outcome = 'hit-semantic'
 ON CONFLICT (scope, asked_sha256, stored_sha256) DO NOTHING"""
 _TRIM = """
@@ -98,7 +98,7 @@ def complain(served: Served, why: Complaint) -> bool:
             cursor.execute(_TRIM, {"scope": scope, "kept": KEPT_PER_SCOPE})
             if why is Complaint.THUMBS_DOWN:
                 _count(served, is_wrong=True)
-        is_theirs = sharing in ("private", "promoted")
+        is_theirs = sharing == "private"
         if why is Complaint.THUMBS_DOWN and not is_pinned and (is_theirs or not is_other_question):
             store.delete([served.entry_id])
     return True

@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+from semcache.admission import WhyPrivate
 from semcache.examples import Likeness
 from semcache.guard import Verdict
 from semcache.policy import Rule
@@ -66,7 +67,8 @@ class Question:
 
     `history` is the canonical text or a hash of everything before `text`; "" for a first turn. `parameters` is a
     canonical string of everything that changes the output, without omitted values. `embedder` is "" when there is
-    no embedding lane: then only exact matches are served.
+    no embedding lane: then only exact matches are served. `generation` is the answer with which all that is kept of
+    the question is erased.
     """
 
     text: str
@@ -82,6 +84,7 @@ class Question:
     epoch: str = "1"
     may_read: bool = True
     may_store: bool = True
+    generation: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,7 @@ class Hit:
     took_ms: float = 0.0
     prompt_sha256: str = ""
     is_stale: bool = False
+    sharing: str = "private"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,7 @@ class Candidate:
     verdicts: tuple[Verdict, ...] = ()
     score: float | None = None
     is_served: bool = False
+    sharing: str = "private"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +131,10 @@ class Decision:
     """What a look-up found, why, and everything `remember` needs afterwards.
 
     `would_hit` is what a shadow rule would have served. `scope` and `prompt_sha256` are where this question's own
-    answer belongs; `vector` is None when it may be found by its exact text only. `examples` are of the rules that an
-    example could have made win. `steps` are (name, milliseconds).
+    answer belongs, found by others as `sharing` says; `why_private` is why by nobody, where the rule shares.
+    `own_scope` is its asker's alone, `public_scope` where it counts towards promotion, "" where it does not. `vector`
+    is None when it may be found by its exact text only. `examples` are of the rules that an example could have made
+    win. `steps` are (name, milliseconds).
     """
 
     outcome: Outcome
@@ -140,6 +147,9 @@ class Decision:
     scope: str = ""
     prompt_sha256: str = ""
     sharing: str = "private"
+    why_private: WhyPrivate | None = None
+    own_scope: str = ""
+    public_scope: str = ""
     vector: tuple[float, ...] | None = None
     candidates: tuple[Candidate, ...] = ()
     steps: tuple[tuple[str, float], ...] = ()
@@ -158,5 +168,5 @@ class Answer:
     token_ids: tuple[int, ...] = ()
     tokenizer: str = ""
     num_tokens: int = 0
-    generation: UUID | None = None
     took_ms: float = 0.0
+    generation: UUID | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from semcache import guard
+from semcache import admission, guard
 from semcache.decision import Candidate, Hit, Reason
 from semcache.guard import Verdict
 from semcache.policy import Rule, Tightened
@@ -48,6 +48,8 @@ def judge(
     for hit in neighbours:
         is_near = hit.similarity >= rule.verify_similarity
         verdicts = guard.verdicts(hit.question, text) if is_near else ()
+        if is_near and hit.sharing != "private":
+            verdicts += (_length(hit.question, text),)
         is_refused = hit.entry_id in refused
         if is_refused:
             verdicts += (REFUSED,)
@@ -63,10 +65,18 @@ def judge(
         if is_near and not is_refused and guard.may_be_overruled(verdicts) and not is_served:
             unsure.append(hit)
         candidates.append(
-            Candidate(hit.entry_id, hit.question, hit.similarity, verdicts, is_served=is_served)
+            Candidate(
+                hit.entry_id, hit.question, hit.similarity, verdicts, is_served=is_served, sharing=hit.sharing
+            )
         )
     reason = _reason(rule, served, unsure, candidates)
     return Judgement(served, reason, tuple(candidates), () if served else tuple(unsure))
+
+
+def _length(stored: str, asked: str) -> Verdict:
+    """What is shared is not reached by a question that hides another one in many more words."""
+    is_alike = admission.is_length_alike(stored, asked)
+    return Verdict("length", is_alike, "" if is_alike else f"{len(stored)} and {len(asked)} characters")
 
 
 def agree(answers: Sequence[str]) -> bool:

@@ -9,12 +9,13 @@ import time
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from semcache import wording
+from semcache import admission, wording
+from semcache.admission import WhyPrivate
 from semcache.decision import Candidate, Decision, Hit, Outcome, Question, Reason
 from semcache.examples import Likeness
 from semcache.normalize import clean, exact_key, sha256_of
 from semcache.policy import Rule
-from semcache.scope import Scope, widened
+from semcache.scope import Scope, shared
 
 
 class Dependency(StrEnum):
@@ -32,7 +33,10 @@ class Look:
     question: Question
     text: str
     _rule: Rule | None = None
+    _own_scope: Scope | None = None
+    # None where nobody else finds the answer; `why_private` tells why not where the rule shares.
     _shared_scope: Scope | None = None
+    why_private: WhyPrivate | None = None
     # Of the text, whatever it is needed for; `vector` only where the question goes by its meaning.
     text_vector: tuple[float, ...] | None = None
     vector: tuple[float, ...] | None = None
@@ -53,32 +57,42 @@ class Look:
 
     def enter_scope(self) -> None:
         """From here on the question has a place: it may be read and its answer stored."""
-        self._shared_scope = scope_of(self.question, self.text, self.rule)
+        self._own_scope = own_scope_of(self.question, self.text)
+        wide = shared(self._own_scope, self.rule.sharing)
+        # Rules share topics; a text that speaks of its asker is theirs, whatever topic the rule found in it.
+        self.why_private = admission.why_private(self.text) if wide else None
+        self._shared_scope = None if self.why_private else wide
 
     @property
-    def shared_scope(self) -> Scope:
-        """The scope of first turns, as wide as the rule's sharing says."""
-        assert self._shared_scope is not None, "asked for before the scope was entered"
-        return self._shared_scope
+    def own_scope(self) -> Scope:
+        assert self._own_scope is not None, "asked for before the scope was entered"
+        return self._own_scope
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """Where these words as a first turn may have an answer. The first is where theirs belongs: before promotion the
+        owner's, else the one that the rule shares, beside which the owner keeps what was not to be shared."""
+        if self._shared_scope is None:
+            return (self.own_scope,)
+        if self.rule.sharing == "promoted":
+            return self.own_scope, self._shared_scope
+        return self._shared_scope, self.own_scope
 
     @property
     def home(self) -> tuple[Scope, str]:
         """Scope and key of this question's own answer. With a history it is the owner's, whatever the rule shares:
         what was said before is nobody else's."""
-        if not self.question.history:
-            return self.shared_scope, exact_key(self.text, "")
-        tenant, owner = self.question.tenant, self.question.owner
-        own = replace(self.shared_scope, sharing="private", tenant=tenant, owner=owner)
-        return own, exact_key(self.text, self.question.history)
+        scope = self.own_scope if self.question.history else self.scopes[0]
+        return scope, exact_key(self.text, self.question.history)
 
     @property
     def exact_places(self) -> list[tuple[str, str]]:
         """(scope digest, key) where the same words may have been answered, in order of preference."""
         scope, key = self.home
-        places = [(scope.digest(), key)]
-        if self.question.history and self.goes_by_meaning:
-            places.append((self.shared_scope.digest(), exact_key(self.text, "")))
-        return places
+        own = [(scope.digest(), key)] if self.question.history else []
+        if self.question.history and not self.goes_by_meaning:
+            return own
+        return own + [(scope.digest(), exact_key(self.text, "")) for scope in self.scopes]
 
     @property
     def goes_by_meaning(self) -> bool:
@@ -103,29 +117,30 @@ class Look:
             candidates=self.candidates,
             steps=tuple(self._steps),
         )
-        if self._shared_scope is None:
+        if self._own_scope is None:
             return decision
         scope, key = self.home
+        is_counted = self.rule.sharing == "promoted" and not self.question.history and len(self.scopes) > 1
         return replace(
             decision,
             scope=scope.digest(),
             prompt_sha256=key,
             sharing=scope.sharing,
+            why_private=self.why_private,
+            own_scope=self.own_scope.digest(),
+            public_scope=self.scopes[-1].digest() if is_counted else "",
             # What was answered with a history must not be found by its meaning, which lacks that history.
             vector=None if self.question.history else self.vector,
             is_storable=True,
         )
 
 
-def scope_of(question: Question, text: str, rule: Rule) -> Scope:
-    """Where a first turn with this text belongs under this rule."""
-    # Rules share topics; a text that speaks of its asker is theirs, whatever topic the rule found in it.
-    sharing = "private" if wording.is_personal(text) else rule.sharing
-    tenant, owner = widened(sharing, question.tenant, question.owner)
+def own_scope_of(question: Question, text: str) -> Scope:
+    """Where the owner's own answers to first turns with this text belong."""
     return Scope(
-        sharing=sharing,
-        tenant=tenant,
-        owner=owner,
+        sharing="private",
+        tenant=question.tenant,
+        owner=question.owner,
         model=question.model,
         model_revision=question.model_revision,
         system_prompt_sha256=sha256_of(clean(question.system_prompt)),

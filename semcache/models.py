@@ -376,7 +376,8 @@ class CacheRuleHour(models.Model):
 class CachePromotion(models.Model):
     """A question on its way from its askers' own scopes to everybody's, or there already.
 
-    `askers` are salted hashes, `entries` their own answers to it; neither names anybody.
+    One place in each of the three lists belongs to one asker: a salted hash of who it is, the entry with their own
+    answer, and the generation that made it, by which it is found when they are erased.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -385,6 +386,7 @@ class CachePromotion(models.Model):
     rule = models.ForeignKey(CacheRule, on_delete=models.CASCADE, related_name="promotions")
     askers = ArrayField(models.CharField(max_length=64), default=list)
     entries = ArrayField(models.BigIntegerField(), default=list)
+    generations = ArrayField(models.UUIDField(null=True), default=list)
     created_at = models.DateTimeField()
     promoted_at = models.DateTimeField(null=True)
 

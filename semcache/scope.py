@@ -7,7 +7,7 @@ no part of it: an answer is found by its words under any embedder, by meaning un
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 
 from semcache.normalize import sha256_of
 
@@ -16,7 +16,7 @@ SCOPE_VERSION = "2"
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """`tenant` and `owner` are already widened by `widened`; every other field narrows."""
+    """`tenant` and `owner` are "" where the scope is shared across them (`shared`); every other field narrows."""
 
     sharing: str
     tenant: str
@@ -34,13 +34,15 @@ class Scope:
         return sha256_of("scope", SCOPE_VERSION, *names, *astuple(self))
 
 
-def widened(sharing: str, tenant: str, owner: str) -> tuple[str, str]:
-    """(tenant, owner) as they enter the scope under a rule's sharing: "" where the rule shares across them.
+def shared(own: Scope, sharing: str) -> Scope | None:
+    """The scope in which others find an answer of this owner under a rule's sharing; None where nobody else does.
 
-    `promoted` entries stay their owner's until something promotes them. An unknown sharing is the owner's own.
+    What is to be promoted gets there only when enough people asked. An unknown sharing is the owner's own.
     """
-    if sharing == "public":
-        return "", ""
-    if sharing == "tenant":
-        return tenant, ""
-    return tenant, owner
+    match sharing:
+        case "public" | "promoted":
+            return replace(own, sharing="public", tenant="", owner="")
+        case "tenant":
+            return replace(own, sharing="tenant", owner="")
+        case _:
+            return None

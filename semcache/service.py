@@ -16,11 +16,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from uuid import UUID
 
 from django.db import Error
 
-from semcache import complaints, policy, question_log, store, wording
+from semcache import complaints, policy, promotion, question_log, sharing, store, wording
 from semcache.breaker import Breaker
 from semcache.complaints import Complaint, Served
 from semcache.decision import (
@@ -119,7 +120,7 @@ async def remember(decision: Decision, question: Question, answer: Answer) -> in
         return None
     try:
         async with asyncio.timeout(REMEMBER_WITHIN_S):
-            entry_id = await in_database(store.insert, _new_entry(decision, question, answer))
+            entry_id = await in_database(sharing.keep, _new_entry(decision, question, answer), decision)
     except (TimeoutError, Error):
         logger.warning("an answer could not be stored in the cache", exc_info=True)
         store_breaker.failed()
@@ -162,7 +163,7 @@ def refresh(entry_id: int, created_at: datetime, model_revision: str, answer: An
 
 def forget(generations: Sequence[UUID]) -> int:
     """Delete the entries made from these answers in the caller's transaction, for erasure; how many there were."""
-    return store.delete_made_from(generations)
+    return promotion.withdraw(generations) + store.delete_made_from(generations)
 
 
 def is_admissible(decision: Decision, question: Question, answer: Answer) -> bool:
@@ -268,16 +269,7 @@ def _checked(vectors: Sequence[Sequence[float]]) -> tuple[float, ...]:
 
 async def _nearest(look: Look, verify: Verify | None) -> Decision:
     assert look.vector is not None
-    scope, embedder = look.shared_scope, look.question.embedder
-    neighbours = await in_database(
-        store.find_nearest,
-        scope.digest(),
-        embedder,
-        look.vector,
-        look.rule.ttl_s,
-        look.rule.stale_s,
-        is_shared=scope.sharing == "public",
-    )
+    neighbours = await in_database(_neighbours, look, look.vector)
     near = [hit.entry_id for hit in neighbours if hit.similarity >= look.rule.verify_similarity]
     refused = await in_database(complaints.refused, look.text, near) if near else frozenset()
     look.step("nearest")
@@ -290,6 +282,19 @@ async def _nearest(look: Look, verify: Verify | None) -> Decision:
     if judgement.hit is None:
         return look.ended(Outcome.MISS, judgement.reason)
     return _found(look, Outcome.HIT_SEMANTIC, judgement.reason, judgement.hit)
+
+
+def _neighbours(look: Look, vector: Sequence[float]) -> list[Hit]:
+    """The nearest of all that the question may find; of equals the one in the scope that comes first."""
+    rule, embedder = look.rule, look.question.embedder
+    found = [
+        store.find_nearest(
+            scope.digest(), embedder, vector, rule.ttl_s, rule.stale_s, is_shared=scope.sharing == "public"
+        )
+        for scope in look.scopes
+    ]
+    nearest = sorted(chain.from_iterable(found), key=lambda hit: -hit.similarity)
+    return nearest[: store.NUM_NEIGHBOURS]
 
 
 async def _verified(look: Look, verify: Verify, judgement: Judgement) -> Judgement:

@@ -134,7 +134,7 @@ def pairs_found(
         look = asker.look(as_value(rule))
         exact += [(place, scope, key, asker.embedder) for scope, key in look.exact_places]
         if look.goes_by_meaning:
-            nearest.append((place, look.shared_scope.digest(), "", asker.embedder))
+            nearest += [(place, scope.digest(), "", asker.embedder) for scope in look.scopes]
     for statement, places in ((store.EXACT, exact), (store.NEAREST, nearest)):
         for asker_place, maker_place in found(statement, places):
             yield all_askers[asker_place], makers[maker_place], statement is store.NEAREST

@@ -9,7 +9,7 @@ import pytest
 
 from semcache import store
 from semcache.models import CacheEntry
-from semcache.scope import Scope, widened
+from semcache.scope import Scope, shared
 from semcache.service import Outcome, Reason
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, ask
@@ -100,6 +100,7 @@ async def test_an_entry_awaiting_promotion_is_its_owners(committed):
     await factories.arule(sharing="promoted")
     await factories.store("Which plans include backup?", "Both.", all_alike, owner="user:p")
     assert (await ask("Which plans include backup?", all_alike, owner="user:q")).hit is None
+    assert (await ask("Which plans include backup?", all_alike, owner="user:p")).hit is not None
 
 
 async def test_vectors_of_another_embedder_are_not_compared_even_inside_a_scope(committed):
@@ -125,12 +126,17 @@ def test_a_value_moved_to_the_next_field_is_another_scope():
 @pytest.mark.parametrize(
     ("sharing", "expected"),
     [
-        ("private", ("t", "o")),
-        ("promoted", ("t", "o")),
+        ("private", None),
+        ("promoted", ("", "")),
         ("tenant", ("t", "")),
         ("public", ("", "")),
-        ("???", ("t", "o")),
+        ("???", None),
     ],
 )
 def test_sharing_widens_the_scope(sharing, expected):
-    assert widened(sharing, "t", "o") == expected
+    wide = shared(SCOPE, sharing)
+    assert (wide and (wide.tenant, wide.owner)) == expected
+
+
+def test_what_is_promoted_lies_where_public_answers_do():
+    assert shared(SCOPE, "promoted") == shared(SCOPE, "public") != shared(SCOPE, "tenant")
