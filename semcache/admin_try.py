@@ -27,6 +27,12 @@ class Shown:
     was_guarded: bool
     entry: CacheEntry | None
 
+    @property
+    def raised(self) -> str:
+        """The lowest threshold that would not have served it; "" where no threshold decided."""
+        above = (int(self.similarity * 10_000) + 1) / 10_000
+        return f"{above:.4f}" if self.is_served and above <= 1 else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Told:

@@ -15,7 +15,7 @@ from semcache import service
 from semcache.admin_words import CHECKS, OUTCOMES, REASONS
 from semcache.decision import Outcome, Reason
 from semcache.guard import CHECKS as GUARD_CHECKS
-from semcache.models import CacheEntry
+from semcache.models import CacheEntry, CacheRule
 from tests.semcache import factories
 
 pytestmark = pytest.mark.django_db
@@ -82,6 +82,21 @@ def test_a_guarded_neighbour_is_told_with_what_the_guard_says(staff, stored):
     assert one.similarity > 0.95 and not one.is_served
     assert any(objection.startswith("opposites: ") for objection in one.objections)
     assert "opposites: " in response.content.decode()
+
+
+def test_a_hit_by_meaning_can_be_put_out_of_the_rules_reach(staff, stored):
+    reworded = SAME | {"text": "Please, how do I switch on two-step login?"}
+    response = staff.get(PAGE, reworded)
+    (one,) = response.context["found"].shown
+    assert one.is_served and 0 < float(one.raised) - one.similarity <= 0.0001
+    rule, url = CacheRule.objects.get(), reverse("admin:semcache_tune_rule", args=[CacheRule.objects.get().pk])
+    assert f'action="{url}"' in response.content.decode() and f'value="{one.raised}"' in response.content.decode()
+    assert staff.post(url, {"accept_similarity": one.raised}).status_code == 302
+    rule.refresh_from_db()
+    assert rule.accept_similarity == float(one.raised)
+    again = staff.get(PAGE, reworded).context["found"]
+    assert again.decision.reason is Reason.GREY_ZONE and [one.raised for one in again.shown] == [""]
+    assert [one.raised for one in staff.get(PAGE, SAME).context["found"].shown] == [""], "no threshold decides here"
 
 
 def test_the_json_says_the_same_with_codes_and_times(staff, stored):
