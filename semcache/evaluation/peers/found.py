@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,7 +25,7 @@ class Peer(Protocol):
     name: str
     threshold: float
 
-    def fill(self, texts: Sequence[str], vectors: Sequence[Vector]) -> None:
+    def fill(self, texts: Sequence[str], vectors: Iterable[Vector]) -> None:
         """Store these questions and nothing else; the answer of each is its place."""
 
     def ask(self, text: str, vector: Vector) -> Found: ...

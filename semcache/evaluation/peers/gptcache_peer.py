@@ -5,7 +5,7 @@ Its other evaluations need model weights from a hub and are not asked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ class GPTCachePeer:
         )
         self._shipped, self._open = self._cache(self.threshold), self._cache(0.0)
 
-    def fill(self, texts: Sequence[str], vectors: Sequence[Vector]) -> None:
+    def fill(self, texts: Sequence[str], vectors: Iterable[Vector]) -> None:
         self._forget()
         arrays = [np.asarray(vector, dtype=np.float32) for vector in vectors]
         answers = [str(place) for place in range(len(texts))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -31,7 +31,7 @@ class RedisVLPeer:
         self._cache = SemanticCache(vectorizer=vectorizer, redis_url=url, overwrite=True)
         self.threshold = 1 - self._cache.distance_threshold
 
-    def fill(self, texts: Sequence[str], vectors: Sequence[Vector]) -> None:
+    def fill(self, texts: Sequence[str], vectors: Iterable[Vector]) -> None:
         self._cache.clear()
         for place, (text, vector) in enumerate(zip(texts, vectors, strict=True)):
             self._cache.store(text, str(place), vector=list(map(float, vector)))
