@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 from django.utils import timezone
 
-from semcache import promotion, service
+from semcache import complaints, promotion, service
 from semcache.models import CacheEntry, CachePromotion, CacheRule
 from semcache.promotion import Asking, Given
 from semcache.service import Answer, Complaint, Decision, Outcome, Served
@@ -241,6 +241,19 @@ async def test_anybody_may_complain_of_a_public_answer():
     served = Served(copy.pk, TEXT, "another", "user:9")
     assert await service.complain(served, Complaint.THUMBS_DOWN)
     assert await copies() == []
+
+
+async def test_a_public_answer_that_staff_calls_wrong_never_serves_again_whom_it_served():
+    for user in (1, 2, 3):
+        await answered(user)
+    assert (await asked_by(9, REWORDED)).outcome is Outcome.HIT_SEMANTIC
+    await service.flush_hits()
+    (copy,) = await copies()
+    assert await sync_to_async(complaints.mark_wrong)([copy.pk]) == 1
+    for user in (4, 5, 6):
+        await answered(user)
+    assert (await asked_by(8, TEXT)).hit is not None
+    assert (await asked_by(9, REWORDED)).hit is None
 
 
 # Erasing.
