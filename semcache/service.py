@@ -44,6 +44,7 @@ from semcache.look import Dependency, Look
 from semcache.normalize import canonical, clean
 from semcache.policy import Mode
 from semcache.question_log import QuestionLog
+from semcache.refusals import is_refusal
 from semcache.rulebook import RuleBook
 from semcache.shared_index import MAX_DIM
 from semcache.threads import in_database, set_executor
@@ -173,6 +174,7 @@ def is_admissible(decision: Decision, question: Question, answer: Answer) -> boo
         and question.may_store
         and answer.is_complete
         and bool(clean(answer.text).strip())
+        and not is_refusal(answer.text)
         and len(answer.text) <= MAX_ANSWER_CHARS
         and len(decision.text) <= MAX_QUESTION_CHARS
     )
