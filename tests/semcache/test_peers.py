@@ -75,6 +75,15 @@ def test_what_a_peer_did_not_find_is_served_nowhere_and_still_counts(monkeypatch
         assert (line["served"], line["wrong"]) == ([0, 2], [0, 1])
 
 
+def test_a_threshold_that_nothing_reaches_is_kept_as_none_and_shown_as_none(monkeypatch):
+    asked = Asked("set", pairs(TUNED), pairs(TEST), PAIRS)
+    found_traps = found((0, 0.9, True), (0, 0.95, True)), found(*[(0, 0.9, True)] * 3)
+    tuned = json.loads(json.dumps(lines(monkeypatch, asked, *found_traps)))[1]
+    assert tuned["threshold"] is None
+    ours = figures(Halves("set", {"cosine": [Trial(0.9, True)]}, {"cosine": [Trial(0.9, True)]}, PAIRS))
+    assert "| Other 1.0 | 2.0% | none | 0.0%" in report.table([compare.with_peers(ours, {"set": [tuned]})])
+
+
 def test_an_intent_is_right_when_the_stored_question_found_has_it_and_out_of_scope_never(monkeypatch):
     stored = [Labelled("pay", "pay"), Labelled("tell a joke", "oos"), Labelled("stop", "stop")]
     asked = [Labelled("settle", "pay"), Labelled("end", "stop"), Labelled("sing", "oos")]

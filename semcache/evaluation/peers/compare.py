@@ -145,9 +145,11 @@ def _judged(half: Half, found: Sequence[dict[str, Any]]) -> Iterable[tuple[dict[
 
 def _as_json(way: str, bound: float | None, point: Point) -> dict[str, Any]:
     rates = {"served": [point.served.num, point.served.total], "wrong": [point.wrong.num, point.wrong.total]}
-    return {"way": way, "bound": bound, "threshold": point.threshold, **rates}
+    threshold = None if point.threshold == NEVER else point.threshold
+    return {"way": way, "bound": bound, "threshold": threshold, **rates}
 
 
 def _line(kept: dict[str, Any]) -> Line:
-    point = Point(kept["threshold"], Rate(*kept["served"]), Rate(*kept["wrong"]))
+    threshold = NEVER if kept["threshold"] is None else kept["threshold"]
+    point = Point(threshold, Rate(*kept["served"]), Rate(*kept["wrong"]))
     return Line(kept["way"], kept["bound"], point)
