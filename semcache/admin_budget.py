@@ -40,7 +40,7 @@ class Panel:
     week: Tally
     time_saved: str
     evidence: Evidence
-    counts: tuple[tuple[str, int, int], ...]
+    counts: tuple[tuple[Any, int, int], ...]
     course: Course | None
     bars: list[HourBar]
     checked_now: float
@@ -93,10 +93,11 @@ class BudgetPages(admin.ModelAdmin):
         return shown
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, obj: Any = None, **kwargs: Any
-    ) -> HttpResponse:
-        told = {} if obj is None else {"budget": panel(obj)}
-        return super().render_change_form(request, context | told, *args, obj=obj, **kwargs)
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        rule = context["original"]
+        told = {"budget": panel(rule)} if isinstance(rule, CacheRule) else {}
+        return super().render_change_form(request, context | told, *args, **kwargs)
 
     @admin.display(description=_("hit rate, 24 h"))
     def hit_rate(self, rule: Any) -> str:
