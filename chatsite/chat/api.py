@@ -162,6 +162,7 @@ def _message(message: Message) -> dict[str, Any]:
         "text": message.text,
         "state": message.state,
         "created_at": message.created_at,
+        "feedback": message.verdict,  # type: ignore[attr-defined]
         "generation": library.figures(generation) if generation is not None else None,
     }
 

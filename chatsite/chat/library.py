@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Now
 
 from chatsite.chat.following import ended_of
-from chatsite.chat.models import Conversation, Generation, Message, Role
+from chatsite.chat.models import Conversation, Feedback, Generation, Message, Role
 from chatsite.chat.texts import checked
 from chatsite.db import run_in_db
 from chatsite.errors import InvalidRequest, NotFound
@@ -42,7 +42,9 @@ def conversations(
 def conversation_with_messages(user_id: int, conversation: UUID) -> tuple[Conversation, list[Message]]:
     """All branches in the order of their making. Raises NotFound."""
     row = owned(user_id, conversation)
-    return row, list(row.messages.select_related("generation").order_by("created_at", "id"))
+    said = Feedback.objects.filter(message=OuterRef("pk"), user=user_id).values("verdict")
+    messages = row.messages.select_related("generation").annotate(verdict=Subquery(said))
+    return row, list(messages.order_by("created_at", "id"))
 
 
 def owned(user_id: int, conversation: UUID) -> Conversation:

@@ -58,6 +58,7 @@ class MessageOut(Schema):
     text: str
     state: str
     created_at: datetime
+    feedback: str | None
     generation: GenerationOut | None
 
 

@@ -4,6 +4,7 @@ import { beforePaint, el, icon, iconButton } from "./dom.js";
 import { errorText, formatNumber, t } from "./i18n.js";
 import { MarkdownView } from "./markdown/view.js";
 import { isLive } from "./thread.js";
+import { thumbs } from "./thumbs.js";
 import { truthLine } from "./truth.js";
 
 // A parse that takes long rests three times as long, so that the page stays quick with very long blocks.
@@ -71,8 +72,8 @@ export class AnswerView {
 
   drawFoot() {
     const { message, variants } = this;
-    const { state, generation } = message;
-    const key = JSON.stringify([state, generation, variants?.map((variant) => variant.id)]);
+    const { state, generation, feedback } = message;
+    const key = JSON.stringify([state, generation, feedback, variants?.map((variant) => variant.id)]);
     if (key === this.footKey) return;
     this.footKey = key;
     const nodes = [];
@@ -103,6 +104,7 @@ export class AnswerView {
       iconButton("copy", t("copy"), (event) => this.actions.copy(this.message.text, event.currentTarget)),
       hasTrouble ? null : iconButton("again", again, () => this.actions.regenerate(id)),
       this.variantRow(),
+      ...thumbs(this.message, this.actions.rate),
     );
   }
 

@@ -27,4 +27,6 @@ export const listConversations = (query, cursor) =>
   request("GET", `/api/conversations?${new URLSearchParams({ ...(query && { q: query }), ...(cursor && { cursor }) })}`);
 export const getConversation = (id) => request("GET", `/api/conversations/${id}`);
 export const changeConversation = (id, changes) => request("PATCH", `/api/conversations/${id}`, changes);
+/** `verdict` is "up" or "down"; the latest one counts. */
+export const rateMessage = (id, verdict) => request("PUT", `/api/messages/${id}/feedback`, { verdict });
 export const deleteConversation = (id) => request("DELETE", `/api/conversations/${id}`);

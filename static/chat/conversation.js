@@ -1,6 +1,6 @@
 // The conversation that is shown: opens it, keeps it equal to the server's, follows what is being answered in it.
 
-import { getConversation, changeConversation } from "./api.js";
+import { getConversation, changeConversation, rateMessage } from "./api.js";
 import { fromRow } from "./generation.js";
 import { emptyConversation } from "./store.js";
 import { isLive, leafBelow } from "./thread.js";
@@ -92,6 +92,24 @@ export class ConversationKeeper {
   add(message) {
     const { messages } = this.store.conversation;
     if (!messages.has(message.id)) messages.set(message.id, message);
+  }
+
+  /** Keeps a thumb on an answer; shown at once, and taken back where the server could not keep it. */
+  async rate(message, verdict) {
+    const before = message.feedback;
+    const show = (feedback) => {
+      message.feedback = feedback;
+      this.store.conversation.numChanges += 1;
+      this.store.announce("answer", message);
+    };
+    show(verdict);
+    try {
+      await rateMessage(message.id, verdict);
+      this.store.announce("rated", message);
+    } catch {
+      show(before);
+      this.store.announce("notice", { code: "not_saved" });
+    }
   }
 
   /** Shows the branch through `id` and lets the server remember it. */

@@ -34,6 +34,7 @@ new Transcript(store, live, {
   regenerate: (message) => asker.regenerate(message),
   resend: (id) => asker.resend(id),
   takeBack: (id) => composer.start(asker.takeBack(id)),
+  rate: (message, verdict) => keeper.rate(message, verdict),
   showVariant: (id) => keeper.showVariant(id),
   reload: () => keeper.open(store.conversation.id),
   start: (text) => composer.start(text),

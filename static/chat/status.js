@@ -3,6 +3,7 @@
 import { byId, el, iconButton } from "./dom.js";
 import { errorText, t } from "./i18n.js";
 import { isLive } from "./thread.js";
+import { ratedWords } from "./thumbs.js";
 
 // A short loss mends itself; only a longer one is worth a word.
 const PATIENCE_MS = 1200;
@@ -16,6 +17,7 @@ export class Status {
     store.on("connection", () => this.connection());
     store.on("notice", (detail) => this.show(detail));
     store.on("answer", (message) => this.answer(message));
+    store.on("rated", (message) => this.say(ratedWords(message)));
     store.on("thread", () => this.title());
     store.on("title", () => this.title());
     store.on("conversation", () => this.conversation());
@@ -48,12 +50,16 @@ export class Status {
 
   answer(message) {
     const words = isLive(message) ? t("status.answering") : t(`status.${message.state}`);
-    if (words !== this.said) this.line.textContent = this.said = words;
+    if (words !== this.said) this.say(words);
+  }
+
+  say(words) {
+    this.line.textContent = this.said = words;
   }
 
   conversation() {
     this.notice.hidden = true;
-    this.line.textContent = this.said = "";
+    this.say("");
     this.title();
   }
 

@@ -9,7 +9,7 @@ export class Store {
     this.listeners = new Map();
   }
 
-  /** Calls `listener` after each change of `part`: connection, list, conversation, thread, answer. */
+  /** Calls `listener` after each change of `part`: connection, list, conversation, thread, answer, rated. */
   on(part, listener) {
     if (!this.listeners.has(part)) this.listeners.set(part, []);
     this.listeners.get(part).push(listener);

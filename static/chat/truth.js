@@ -33,11 +33,12 @@ function facts(generation) {
   return parts.map((part) => (part instanceof Node ? part : el("span", {}, part)));
 }
 
-function origin({ origin: source, cache_age_s, model }) {
+/** Where it came from; of a stored answer also its age, and whether it is past its time and being made anew. */
+function origin({ origin: source, cache_age_s, is_stale, model }) {
   if (source === "model") return el("span", {}, model || t("truth.model"));
   const kind = t(source === "exact" ? "truth.exact" : "truth.similar");
-  const age = cache_age_s === null ? "" : ` · ${formatAge(cache_age_s)}`;
-  return el("span", { className: "leaf" }, icon("leaf"), `${kind}${age}`);
+  const known = [kind, cache_age_s === null ? "" : formatAge(cache_age_s), is_stale ? t("truth.stale") : ""];
+  return el("span", { className: "leaf" }, icon("leaf"), known.filter(Boolean).join(" · "));
 }
 
 function breakdown(generation) {

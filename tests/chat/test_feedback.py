@@ -121,3 +121,17 @@ async def test_the_page_rates_by_its_api(
     answer = await page.put(url, body, content_type="application/json")
     assert answer.status_code == status
     assert await run_in_db(Feedback.objects.count) == (status == 204)
+
+
+async def test_a_page_that_is_loaded_again_shows_the_own_thumb_and_nobody_elses(
+    meaning: Socket, user: User, other_user: User
+) -> None:
+    accepted, _ = await meaning.ask(STORED)
+    answer = UUID(accepted["answer"])
+    await run_in_db(Feedback.objects.create, message_id=answer, user=other_user, verdict="up")
+    page = AsyncClient()
+    await page.aforce_login(user)
+    url = f"/api/conversations/{accepted['conversation']}"
+    assert [row["feedback"] for row in (await page.get(url)).json()["messages"]] == [None, None]
+    await rate(user, answer, "down")
+    assert [row["feedback"] for row in (await page.get(url)).json()["messages"]] == [None, "down"]

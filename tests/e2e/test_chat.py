@@ -16,6 +16,7 @@ pytestmark = pytest.mark.browser
 
 WORDS = " ".join(f"word{i}" for i in range(60))
 PASSWORD = "a-long-pass-phrase-7"
+COUNT_STORED = "SELECT count(*) FROM semcache_cacheentry WHERE question LIKE '%%' || %s"
 
 
 def test_a_new_account_can_ask(site: LiveSite, context: BrowserContext) -> None:
@@ -212,6 +213,46 @@ def test_a_cached_answer_is_marked_and_can_be_asked_fresh(tab: Tab, site: LiveSi
     expect(tab.answer.locator(".variants")).to_contain_text("2/2")
     tab.wait_for_end()
     expect(tab.answer.locator(".truth")).not_to_contain_text("cache")
+
+
+def test_a_thumb_down_on_a_cached_answer_says_what_it_does_and_does_it(tab: Tab, site: LiveSite) -> None:
+    question = "What is the weather like on the second floor?"
+    tab.ask(question)
+    tab.wait_for_end()
+    up, down = (tab.answer.get_by_role("button", name=name) for name in ("Good answer", "Bad answer"))
+    up.press("Enter")
+    expect(up).to_have_attribute("aria-pressed", "true")
+    expect(tab.page.get_by_role("status")).to_have_text("Thank you.")
+    until(lambda: site.sql(COUNT_STORED, question[6:]) != [(0,)], tab.page)
+    tab.new_chat()
+    tab.ask(question)
+    tab.wait_for_end()
+    expect(tab.answer.locator(".truth")).to_contain_text("from cache, same question")
+    down.focus()
+    tab.page.keyboard.press("Space")
+    expect(down).to_have_attribute("aria-pressed", "true")
+    expect(tab.answer.locator(".rated")).to_contain_text("not given to this question any more")
+    expect(tab.page.get_by_role("status")).to_contain_text("not given to this question any more")
+    assert site.sql(COUNT_STORED, question[6:]) == [(0,)]
+    tab.page.reload()
+    expect(down).to_have_attribute("aria-pressed", "true")
+    expect(up).to_have_attribute("aria-pressed", "false")
+    tab.new_chat()
+    tab.ask(question)
+    tab.wait_for_end()
+    expect(tab.answer.locator(".truth")).not_to_contain_text("cache")
+
+
+def test_a_thumb_that_can_not_be_kept_is_taken_back(tab: Tab) -> None:
+    tab.ask("First")
+    tab.wait_for_end()
+    tab.page.route("**/feedback", lambda route: route.abort())
+    down = tab.answer.get_by_role("button", name="Bad answer")
+    down.click()
+    expect(tab.page.locator("#notice")).to_contain_text("could not be saved")
+    expect(down).to_have_attribute("aria-pressed", "false")
+    expect(tab.answer.locator(".rated")).to_have_count(0)
+    tab.forget_faults()
 
 
 def test_rename_search_and_delete(tab: Tab) -> None:
