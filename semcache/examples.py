@@ -15,8 +15,6 @@ from operator import mul
 from semcache.normalize import canonical
 from semcache.policy import Rule
 
-# A rule that needs more is a topic for keywords; so many are embedded within a look-up's time.
-MAX_EXAMPLES = 20
 KEPT_VECTORS = 5000
 
 Vector = Sequence[float]

@@ -12,10 +12,9 @@ from django.utils.translation import gettext_lazy as _
 
 from semcache.admin_audit import hashed
 from semcache.admin_evict import Chosen
-from semcache.examples import MAX_EXAMPLES
 from semcache.models import CacheEntry, CacheRule
 from semcache.normalize import canonical, clean
-from semcache.policy import BadPattern, compile_pattern
+from semcache.policy import MAX_EXAMPLES, BadPattern, compile_pattern
 from semcache.service import MAX_ANSWER_CHARS
 
 # Whatever is wrong with a number of seconds, the message says what a right one looks like.

@@ -19,6 +19,8 @@ from typing import Any
 import re2
 
 MAX_PATTERN_BYTES_OF_MEMORY = 1 << 20
+# A rule that needs more is a topic for keywords; so many are embedded within a look-up's time.
+MAX_EXAMPLES = 20
 
 
 class Mode(StrEnum):
@@ -37,7 +39,7 @@ class Tightened(StrEnum):
 
 
 class BadPattern(ValueError):
-    """The pattern is not RE2, or too large; the message is RE2's own."""
+    """The pattern is not RE2, or too large, in RE2's own words; or the examples are too many or say nothing."""
 
     code = "bad_pattern"
 
@@ -138,6 +140,7 @@ def compile_pattern(pattern: str) -> Any:
 
 
 def _with_search(rule: Rule) -> Rule:
+    rule = replace(rule, examples=_usable(rule.examples))
     alternatives = [f"(?:{rule.pattern})"] if rule.pattern else []
     if rule.pattern:
         compile_pattern(rule.pattern)  # by itself: "a)|(?:b" must not become valid inside the group
@@ -145,6 +148,16 @@ def _with_search(rule: Rule) -> Rule:
     if not alternatives:
         return replace(rule, search=None)
     return replace(rule, search=compile_pattern("|".join(alternatives)).search)
+
+
+def _usable(examples: tuple[str, ...]) -> tuple[str, ...]:
+    """A rule whose examples are all empty must not become one that matches everything."""
+    said = tuple(example for example in examples if example.strip())
+    if examples and not said:
+        raise BadPattern("none of its examples says anything")
+    if len(said) > MAX_EXAMPLES:
+        raise BadPattern(f"more than {MAX_EXAMPLES} examples")
+    return said
 
 
 def _keyword_pattern(keyword: str) -> str:

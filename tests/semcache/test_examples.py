@@ -66,6 +66,19 @@ def test_an_example_is_one_more_way_to_match_beside_pattern_and_keywords():
     assert not rule.matches("a burn", "shop", "", like=frozenset({1}))
 
 
+@pytest.mark.parametrize(
+    "bad", [("", "  "), tuple(f"question {number}" for number in range(policy.MAX_EXAMPLES + 1))]
+)
+def test_a_rule_whose_examples_can_not_be_used_is_left_out_and_never_matches_everything(bad):
+    reported: list[int] = []
+    book = compiled(
+        [Rule(1, "bad", examples=bad), Rule(2, "good", priority=1000, examples=("", *HEALTH))],
+        on_bad=lambda rule, problem: reported.append(rule.id),
+    )
+    assert reported == [1]
+    assert [(rule.id, rule.examples) for rule in book] == [(2, HEALTH)]
+
+
 def test_only_rules_that_an_example_could_make_win_are_compared():
     early, words = Rule(1, "a", priority=1, examples=HEALTH), Rule(2, "b", priority=2, keywords=("bill",))
     late, elsewhere = Rule(3, "c", priority=3, examples=HEALTH), Rule(4, "d", tenant="x", examples=HEALTH)
