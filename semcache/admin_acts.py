@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from semcache import complaints, store, wording
+from semcache import complaints, promotion, store, wording
 from semcache.admin_audit import note_each, note_entries
 from semcache.models import CacheEntry
 from semcache.wording import Lasting
@@ -85,10 +85,17 @@ def _unpin(request: HttpRequest, ids: Sequence[int]) -> int:
     return CacheEntry.objects.filter(pk__in=ids).update(is_pinned=False)
 
 
+def _promote(request: HttpRequest, ids: Sequence[int]) -> int:
+    promoted = promotion.promote(ids)
+    note_entries(request, promoted, "promoted: public from now on")
+    return len(promoted)
+
+
 ACTS = {
     "evict": Act(_("Evict"), _("Evicted: %d."), "delete", _evict),
     "wrong-hit": Act(_("Wrong hit"), _("Marked as wrong hits and evicted: %d."), "delete", _wrong_hit),
     "renew": Act(_("Renew"), _("Renewed: %d."), "change", _renew),
     "pin": Act(_("Pin"), _("Pinned: %d."), "change", _pin),
     "unpin": Act(_("Unpin"), _("Unpinned: %d."), "change", _unpin),
+    "promote": Act(_("Promote"), _("Made public: %d."), "change", _promote),
 }

@@ -57,10 +57,10 @@ class CacheEntryAdmin(admin.ModelAdmin):
     show_full_result_count = False
     list_per_page = 50
     ordering = ("-created_at",)
-    actions = ("evict", "wrong_hit", "renew", "pin", "unpin", "export_jsonl", "export_csv")
+    actions = ("evict", "wrong_hit", "renew", "pin", "unpin", "promote", "export_jsonl", "export_csv")
     fields = (
-        "question", "answer", "answer_sha256", "rule", "sharing", "tenant", "owner", "model_revision", "embedder",
-        "generation", "tokenizer", "num_tokens", "hits", "is_pinned", "created_at", "expires_at", "scope",
+        "question", "answer", "answer_sha256", "rule", "source", "sharing", "tenant", "owner", "model_revision",
+        "embedder", "generation", "tokenizer", "num_tokens", "hits", "is_pinned", "created_at", "expires_at", "scope",
         "prompt_sha256",
     )  # fmt: skip
 
@@ -89,7 +89,8 @@ class CacheEntryAdmin(admin.ModelAdmin):
 
     @admin.display(description=_("creator"), ordering="owner")
     def creator(self, entry: CacheEntry) -> str:
-        return f"{entry.owner} · {entry.tenant} · {entry.get_sharing_display()}"
+        who = (entry.owner or entry.get_source_display(), entry.tenant, entry.get_sharing_display())
+        return " · ".join(str(part) for part in who if part)
 
     @admin.display(description=_("pinned"), ordering="is_pinned", boolean=True)
     def pinned(self, entry: CacheEntry) -> bool:
@@ -159,6 +160,12 @@ class CacheEntryAdmin(admin.ModelAdmin):
     @admin.action(description=_("Unpin"), permissions=["change"])
     def unpin(self, request: HttpRequest, chosen: QuerySet[CacheEntry]) -> None:
         self._act(request, ACTS["unpin"], chosen)
+
+    @admin.action(
+        description=_("Promote: public from now on, where the rule promotes"), permissions=["change"]
+    )
+    def promote(self, request: HttpRequest, chosen: QuerySet[CacheEntry]) -> None:
+        self._act(request, ACTS["promote"], chosen)
 
     @admin.action(description=_("Export as JSON lines"), permissions=["view"])
     def export_jsonl(self, request: HttpRequest, chosen: QuerySet[CacheEntry]) -> HttpResponse | None:

@@ -39,15 +39,13 @@ class AgeFilter(admin.SimpleListFilter):
 
 
 class OriginFilter(admin.SimpleListFilter):
-    """Whether an answer's text is still the one that a generation made."""
+    """Where the answer came from."""
 
     title = _("origin")
     parameter_name = "origin"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [("generation", _("a generation")), ("staff", _("brought in by staff"))]
+        return list(CacheEntry.Source.choices)
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[CacheEntry]) -> QuerySet[CacheEntry]:
-        if self.value() not in ("generation", "staff"):
-            return queryset
-        return queryset.filter(generation__isnull=self.value() == "staff")
+        return queryset.filter(source=self.value()) if self.value() in CacheEntry.Source else queryset

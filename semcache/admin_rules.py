@@ -29,7 +29,7 @@ from semcache.admin_budget import BudgetPages, loosen_view
 from semcache.admin_dryrun import dry_run
 from semcache.admin_entries import forbidden, since
 from semcache.admin_evict import evict_all
-from semcache.admin_try import as_json, compared, told
+from semcache.admin_try import as_json, compared, shared, told
 from semcache.admin_tuner import STEP, bars, curve, seen_by
 from semcache.forms import CacheRuleForm, ThresholdForm, TryQuestionForm
 from semcache.models import CacheEntry, CacheRule
@@ -230,7 +230,8 @@ class CacheRuleAdmin(BudgetPages):
         explanation, found = told(form.cleaned_data) if form.is_valid() else (None, None)
         context = self.admin_site.each_context(request) | {
             "title": _("Test a question"), "opts": self.opts, "form": form, "explanation": explanation,
-            "found": found, "compared": compared(explanation) if explanation else (), "back": request.get_full_path(),
+            "found": found, "compared": compared(explanation) if explanation else (),
+            "shared": shared(explanation) if explanation else "", "back": request.get_full_path(),
         }  # fmt: skip
         return TemplateResponse(request, "admin/semcache/cacherule/try_question.html", context)
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from semcache.admin_words import CHECKS, OUTCOMES, REASONS, STEPS, worded
+from django.utils.translation import gettext as _
+
+from semcache.admin_words import CHECKS, OUTCOMES, PRIVATE, REASONS, STEPS, worded
 from semcache.decision import Candidate, Decision
 from semcache.explain import Explanation, decision_on, explained
 from semcache.models import CacheEntry
@@ -25,6 +27,7 @@ class Shown:
     is_served: bool
     objections: tuple[str, ...]
     was_guarded: bool
+    sharing: str
     entry: CacheEntry | None
 
     @property
@@ -58,6 +61,12 @@ def told(values: dict[str, str]) -> tuple[Explanation, Told | None]:
     return explanation, None if decision is None else _in_words(decision)
 
 
+def shared(explanation: Explanation) -> str:
+    """Whether a rule may share the answer, and why not, in words."""
+    why = explanation.why_private
+    return str(_("yes")) if why is None else f"{_('no')}: {worded(PRIVATE, why)}"
+
+
 def compared(explanation: Explanation) -> list[tuple[str, bool, str]]:
     """(check, whether it passed, why not) for the question that this one was compared with."""
     return [(worded(CHECKS, one.check), one.passed, one.why) for one in explanation.verdicts]
@@ -70,7 +79,7 @@ def as_json(explanation: Explanation, found: Told | None, *, may_read: bool) -> 
         "language": explanation.language,
         "lasting": explanation.lasting,
         "stands_alone": explanation.stands_alone,
-        "is_personal": explanation.is_personal,
+        "why_private": explanation.why_private,
         "rules": [
             {
                 "id": tried.rule.id, "name": tried.rule.name, "priority": tried.rule.priority,
@@ -89,13 +98,13 @@ def _decision_json(found: Told, may_read: bool) -> dict[str, Any]:
     decision = found.decision
     return {
         "outcome": decision.outcome, "reason": decision.reason, "why": found.reason,
-        "rule": None if decision.rule is None else decision.rule.name,
+        "rule": None if decision.rule is None else decision.rule.name, "sharing": decision.sharing,
         "candidates": [
             {
                 "entry": shown.entry_id, "question": shown.question if may_read else None,
                 "similarity": round(shown.similarity, 4), "verifier_score": shown.score,
                 "objections": list(shown.objections) if may_read else len(shown.objections),
-                "is_served": shown.is_served,
+                "is_served": shown.is_served, "sharing": shown.sharing,
             }
             for shown in found.shown
         ],
@@ -105,7 +114,11 @@ def _decision_json(found: Told, may_read: bool) -> dict[str, Any]:
 
 def _in_words(decision: Decision) -> Told:
     looked_at = decision.candidates or _exact(decision)
-    entries = CacheEntry.objects.defer("embedding", "token_ids").in_bulk([one.entry_id for one in looked_at])
+    entries = (
+        CacheEntry.objects.select_related("rule")
+        .defer("embedding", "token_ids")
+        .in_bulk([one.entry_id for one in looked_at])
+    )
     return Told(
         decision,
         worded(OUTCOMES, decision.outcome),
@@ -120,7 +133,15 @@ def _exact(decision: Decision) -> tuple[Candidate, ...]:
     hit = decision.hit or decision.would_hit
     if hit is None:
         return ()
-    return (Candidate(hit.entry_id, hit.question, hit.similarity, is_served=decision.hit is not None),)
+    return (
+        Candidate(
+            hit.entry_id,
+            hit.question,
+            hit.similarity,
+            is_served=decision.hit is not None,
+            sharing=hit.sharing,
+        ),
+    )
 
 
 def _shown(candidate: Candidate, entry: CacheEntry | None) -> Shown:
@@ -136,5 +157,6 @@ def _shown(candidate: Candidate, entry: CacheEntry | None) -> Shown:
             if not verdict.passed
         ),
         was_guarded=bool(candidate.verdicts),
+        sharing=candidate.sharing,
         entry=entry,
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
+from semcache.admission import WhyPrivate
 from semcache.decision import Outcome, Reason
 
 OUTCOMES: dict[Outcome, Any] = {
@@ -49,6 +50,13 @@ CHECKS: dict[str, Any] = {
     "direction": _("direction"),
     "names": _("names and places"),
     "content": _("the other words"),
+    "length": _("length (of shared answers)"),
+}
+PRIVATE: dict[WhyPrivate, Any] = {
+    WhyPrivate.PERSONAL: _("it speaks of somebody, or holds what leads to a person"),
+    WhyPrivate.INSTRUCTS: _("it says what the answer has to be"),
+    WhyPrivate.LINK: _("it carries a link"),
+    WhyPrivate.ODD_TEXT: _("its length, marks or repetitions are odd"),
 }
 STEPS: dict[str, Any] = {
     "rule": _("choose the rule"),

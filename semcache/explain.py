@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from asgiref.sync import async_to_sync
 
-from semcache import guard, policy, service, wording
+from semcache import admission, guard, policy, service, wording
+from semcache.admission import WhyPrivate
 from semcache.decision import Decision
 from semcache.examples import Likeness
 from semcache.guard import Verdict
@@ -33,13 +34,13 @@ class TriedRule:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`verdicts` compare with another question, where one was given."""
+    """`verdicts` compare with another question, where one was given; `why_private` is what stands against sharing."""
 
     text: str
     language: str
     lasting: str
     stands_alone: bool
-    is_personal: bool
+    why_private: WhyPrivate | None
     rules: tuple[TriedRule, ...]
     verdicts: tuple[Verdict, ...]
 
@@ -79,7 +80,7 @@ def explained(
         language=wording.language(text),
         lasting=wording.lasting(text),
         stands_alone=wording.stands_alone(text, is_first_turn=True),
-        is_personal=wording.is_personal(text),
+        why_private=admission.why_private(text),
         rules=(*tried, *bad),
         verdicts=guard.verdicts(canonical(stored), text) if stored else (),
     )

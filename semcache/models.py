@@ -215,6 +215,11 @@ class CacheEntry(models.Model):
             models.CheckConstraint(condition=~Q(answer=""), name="entry_has_an_answer"),
         ]
 
+    @property
+    def is_promotable(self) -> bool:
+        """Whether it is an own answer under a rule that makes such answers public."""
+        return self.sharing == "private" and self.rule.sharing == "promoted"
+
     def __str__(self) -> str:
         return self.question[:80]
 

@@ -124,13 +124,13 @@ def agreed(given: Iterable[Given]) -> Given | None:
     return max(backed, key=lambda one: (one.created_at, one.entry_id), default=None)
 
 
-def promote(entry_ids: Sequence[int]) -> int:
-    """Make these answers public as they are, for staff that has read them; how many could be.
+def promote(entry_ids: Sequence[int]) -> list[int]:
+    """Make these answers public as they are, for staff that has read them; those of them that could be.
 
     Those can't whose question is its asker's own or follows on something, that no `promoted` rule keeps any more, and
     whose question has a public answer.
     """
-    num_promoted = 0
+    promoted = []
     with transaction.atomic():
         asked = CachePromotion.objects.select_for_update(skip_locked=True, of=("self",)).select_related(
             "rule"
@@ -141,9 +141,10 @@ def promote(entry_ids: Sequence[int]) -> int:
             is_public = store.find_exact([(row.scope, row.prompt_sha256)], row.rule.ttl_s) is not None
             if given and not is_public:
                 youngest = max(given, key=lambda one: (one.created_at, one.entry_id))
-                num_promoted += _copied(row, youngest.entry_id) is not None
+                if _copied(row, youngest.entry_id) is not None:
+                    promoted.append(youngest.entry_id)
                 row.save()
-    return num_promoted
+    return promoted
 
 
 def withdraw(generations: Sequence[UUID]) -> int:

@@ -71,8 +71,9 @@ def test_entries_are_listed_and_searched_with_few_queries(staff, django_assert_m
         ({"sharing__exact": "public"}, 1),
         ({"model_revision": "large@2"}, 1),
         ({"tenant": "shop"}, 1),
-        ({"origin": "generation"}, 1),
-        ({"origin": "staff"}, 4),
+        ({"origin": "answer"}, 3),
+        ({"origin": "import"}, 1),
+        ({"origin": "promotion"}, 1),
         ({"age": "lt-1h"}, 2),
         ({"age": "lt-1d"}, 4),
         ({"age": "ge-1d"}, 1),
@@ -86,8 +87,8 @@ def test_entries_are_filtered(staff, wanted, num_found):
     now = timezone.now()
     different = [
         {"sharing": "public"},
-        {"model_revision": "large@2"},
-        {"tenant": "shop", "created_at": now - timedelta(hours=2)},
+        {"model_revision": "large@2", "source": "import"},
+        {"tenant": "shop", "source": "promotion", "created_at": now - timedelta(hours=2)},
         {"generation": uuid4(), "created_at": now - timedelta(hours=2)},
         {"created_at": now - timedelta(days=2)},
     ]
@@ -177,7 +178,7 @@ def test_an_answer_for_today_is_not_renewed_past_midnight(staff):
     assert ends - timezone.localtime(entry.created_at) <= timedelta(days=1)
 
 
-@pytest.mark.parametrize("name", ["evict", "wrong-hit", "renew", "pin", "unpin"])
+@pytest.mark.parametrize("name", ["evict", "wrong-hit", "renew", "pin", "unpin", "promote"])
 def test_a_reader_changes_nothing(reader, name):
     (entry,) = rows(factories.rule(ttl_s=86_400), 1)
     assert reader.get(ENTRIES).status_code == 200

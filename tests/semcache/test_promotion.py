@@ -322,8 +322,8 @@ async def test_nothing_is_counted_for_an_entry_that_was_erased_meanwhile():
 async def test_staff_promotes_what_was_asked_once_and_has_read():
     await answered(1, "Both do. Call +49 30 901820.")
     entry = await CacheEntry.objects.aget()
-    assert await sync_to_async(promotion.promote)([entry.pk]) == 1
-    assert await sync_to_async(promotion.promote)([entry.pk]) == 0, "it is public already"
+    assert await sync_to_async(promotion.promote)([entry.pk]) == [entry.pk]
+    assert await sync_to_async(promotion.promote)([entry.pk]) == [], "it is public already"
     assert (await asked_by(9)).hit is not None
     await sync_to_async(erase)(entry.generation)
     assert await copies() == []
@@ -335,7 +335,7 @@ async def test_staff_promotes_what_was_asked_once_and_has_read():
 async def test_staff_can_not_promote_a_question_that_is_its_askers_own(text):
     await answered(1, text=text)
     entry = await CacheEntry.objects.aget()
-    assert await sync_to_async(promotion.promote)([entry.pk]) == 0
+    assert await sync_to_async(promotion.promote)([entry.pk]) == []
 
 
 @pytest.mark.parametrize("values", [{"sharing": "private"}, {"is_enabled": False}, {"ttl_s": 1}])
@@ -344,7 +344,7 @@ async def test_staff_can_not_promote_what_the_rule_does_not_promote_any_more(val
     entry = await CacheEntry.objects.aget()
     await CacheEntry.objects.aupdate(created_at=timezone.now() - timedelta(seconds=10))
     await change(**values)
-    assert await sync_to_async(promotion.promote)([entry.pk]) == 0
+    assert await sync_to_async(promotion.promote)([entry.pk]) == []
 
 
 # Keeping.

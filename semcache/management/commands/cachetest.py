@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from semcache.admin_try import Told, as_json, compared, told
+from semcache.admin_try import Told, as_json, compared, shared, told
 from semcache.explain import Explanation, TriedRule
 from semcache.forms import TryQuestionForm
 
@@ -44,6 +44,7 @@ class Command(BaseCommand):
 
 def _lines(explanation: Explanation, found: Told | None) -> Iterator[str]:
     yield f"question: {explanation.text}"
+    yield f"may be shared: {shared(explanation)}"
     for tried in explanation.rules:
         yield f"rule {tried.rule.priority} {tried.rule.name}: {_result(tried)}"
     yield from _decided(found) if found else ("decision: none, the engine does not say what it serves",)
