@@ -204,3 +204,36 @@ async def test_a_book_is_compared_with_the_examples_by_its_beginning(committed, 
     decision = await factories.ask(book, embed)
     assert decision.rule.name == "Health" and decision.vector is None
     assert max(map(len, embed.texts)) <= service.MAX_EMBEDDED_CHARS
+
+
+async def num_shared(embed: factories.Embed) -> int:
+    """How many questions about health land where everybody finds their answers."""
+    await factories.arule(name="Health", priority=1, mode="exact", examples=list(HEALTH))
+    await factories.arule(name="Rest", priority=1000, sharing="public")
+    asked = ["what helps against a fever", "is a burn dangerous for children", "which aspirin is strongest"]
+    decisions = [await factories.ask(text, embed) for text in asked]
+    return sum(decision.is_storable and decision.sharing == "public" for decision in decisions)
+
+
+async def test_what_examples_keep_private_is_never_shared(committed, embed):
+    assert await num_shared(embed) == 0
+
+
+async def test_what_examples_keep_private_is_not_shared_while_nobody_embeds(committed):
+    assert await num_shared(factories.broken) == 0
+
+
+async def test_a_likeness_that_was_not_looked_at_would_be_noticed(committed, embed, monkeypatch):
+    monkeypatch.setattr(policy, "by_example", lambda *args: ())
+    assert await num_shared(embed) == 3
+
+
+async def test_a_failure_taken_for_no_likeness_would_be_noticed(committed, monkeypatch):
+    whole = service._text_embedded
+
+    async def forgiving(look, embed, unsure=()):
+        missing = await whole(look, embed, unsure)
+        return None if unsure else missing
+
+    monkeypatch.setattr(service, "_text_embedded", forgiving)
+    assert await num_shared(factories.broken) == 3
