@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from uuid import UUID, uuid4
@@ -11,7 +12,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import authenticate
 from django.core.exceptions import ValidationError
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from semcache import admin_audit, budget, tasks
@@ -203,17 +204,75 @@ def test_a_rule_that_is_watched_is_checked_more_often_up_to_always(share, now):
     assert budget.share_checked(share, is_calm=True) == share
 
 
+def somebody_waits() -> bool:
+    """Whether a statement in this database waits for a row that another one holds."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return bool(cursor.fetchone()[0])
+
+
 def test_of_two_checks_that_are_both_needed_one_sees_the_other(committed, monkeypatch):
-    """Without the lock on the rule each of two workers would count without the other's check."""
+    """Without the lock on the rule the second worker would count before the first one's check is there."""
     monkeypatch.setattr(admin_audit, "note_by_itself", lambda rule, said: None)  # its author would stay
     rule = factories.rule()
 
-    def check(number: int) -> None:
+    def check() -> None:
         try:
             budget.record(rule.pk, SAMPLED, True, generation=uuid4())
         finally:
             connection.close()
 
-    with ThreadPoolExecutor(2) as workers:
-        list(workers.map(check, range(2)))
+    with ThreadPoolExecutor(1) as worker:
+        with transaction.atomic():
+            budget.record(rule.pk, SAMPLED, True, generation=uuid4())
+            second = worker.submit(check)
+            while not (second.done() or somebody_waits()):
+                time.sleep(0.01)
+        second.result()
     assert state(rule) == "verify"
+
+
+def a_history() -> tuple[tuple[int, int], tuple[int, int]]:
+    """What is held against a rule that was loosened, with evidence of every kind, old and new, and a neighbour's."""
+    rule, other, now = factories.rule(wrong_share=1.0), factories.rule(wrong_share=1.0), timezone.now()
+    CacheRule.objects.filter(pk=rule.pk).update(tightened_at=now - timedelta(days=2))
+    for kind, days in ((SAMPLED, 8), (SAMPLED, 3), (SAMPLED, 1), (THUMB, 3), (THUMB, 1), (STAFF, 1)):
+        budget.record(rule.pk, kind, True, generation=uuid4(), served_at=now - timedelta(days=days))
+        budget.record(other.pk, kind, True, generation=uuid4(), served_at=now - timedelta(days=days))
+    sampled(rule, 4)
+    budget.record(rule.pk, THUMB, False, generation=uuid4())
+    served(rule, 1000)
+    served(rule, 1000, hours_ago=72)
+    return held_against(rule)
+
+
+EXPECTED = ((1, 5), (2, 1000))
+
+
+def test_what_is_held_against_a_rule_is_its_own_recent_and_by_kind():
+    assert a_history() == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("forgotten", "instead"),
+    [
+        (", rule.tightened_at", ", NULL"),
+        ("interval '7 days'", "interval '7 years'"),
+        ("one.rule_id = rule.id AND", ""),
+        ("one.kind = 'sampled' AND one.is_wrong", "one.kind = 'sampled' AND NOT one.is_wrong"),
+        ("one.kind <> 'sampled' AND one.is_wrong", "one.kind <> 'sampled'"),
+        ("hour.rule_id = rule.id AND", "false AND"),
+        ("FILTER (WHERE one.kind = 'sampled') AS", "AS"),
+    ],
+    ids=["loosening", "week", "rule", "which are wrong", "praise", "hits", "kind"],
+)
+def test_evidence_that_forgot_something_would_be_noticed(monkeypatch, forgotten, instead):
+    text = budget._EVIDENCE.replace(forgotten, instead)
+    assert text != budget._EVIDENCE
+    monkeypatch.setattr(budget, "_EVIDENCE", text)
+    if forgotten == "interval '7 days'":
+        rule = factories.rule(wrong_share=1.0)
+        sampled(rule, 1, 1, served_at=timezone.now() - timedelta(days=8))
+        assert held_against(rule)[0] == (1, 1)
+    else:
+        assert a_history() != EXPECTED
