@@ -1,4 +1,5 @@
-"""The cache's periodic work for celery, as doors to `eviction`, `hours`, `budget`, `reembed` and `shared_index`.
+"""The cache's periodic work for celery, as doors to `eviction`, `hours`, `budget`, `promotion`, `reembed`
+and `shared_index`.
 
 `BEAT_SCHEDULE` is the one place where it says when; a project adds it to its own. Tasks take no arguments and may be
 delivered twice, late, to several workers at once or be killed at any moment: rows go in batches, each a transaction of
@@ -15,7 +16,7 @@ from functools import partial
 from celery import shared_task
 from celery.schedules import crontab
 
-from semcache import budget, canary, eviction, hours, reembed, shared_index
+from semcache import budget, canary, eviction, hours, promotion, reembed, shared_index
 from semcache.limits import limits
 
 logger = logging.getLogger(__name__)
@@ -56,6 +57,11 @@ BEAT_SCHEDULE = {
     "semcache-delete-old-checks": {
         "task": "semcache.delete_old_checks",
         "schedule": crontab(hour=3, minute=20),
+        "options": {"expires": 3600},
+    },
+    "semcache-forget-askers": {
+        "task": "semcache.forget_askers",
+        "schedule": crontab(hour=3, minute=30),
         "options": {"expires": 3600},
     },
     "semcache-rebuild-shared-index": {
@@ -119,6 +125,12 @@ def roll_up_hours() -> int:
 def delete_old_checks() -> int:
     """Forget what was found out about answers of a quarter ago; the number of rows."""
     return _repeated(budget.delete_old_checks, _end_of_run())
+
+
+@periodic(name="semcache.forget_askers", time_limit=KILLED_AFTER_S)
+def forget_askers() -> int:
+    """Forget who asked what did not become public within a month; the number of questions."""
+    return _repeated(promotion.trim, _end_of_run())
 
 
 @periodic(name="semcache.rebuild_shared_index", time_limit=REBUILD_KILLED_AFTER_S)
