@@ -23,11 +23,12 @@ from django.views.decorators.http import require_POST
 
 from semcache import budget, budget_picture, hours, service
 from semcache.admin_entries import forbidden
-from semcache.budget import Evidence, Kind
+from semcache.budget import Evidence, Kind, Tightened
 from semcache.budget_picture import Course, HourBar
 from semcache.hours import Tally
 from semcache.models import CacheRule, CacheRuleHour
 
+BADGES = {Tightened.VERIFY: _("second opinion"), Tightened.EXACT: _("exact only")}
 DAY, MONTH = timedelta(days=1), timedelta(days=30)
 SHOWN_HOURS = 48
 WEEK_HOURS = 24 * budget.DAYS
@@ -104,13 +105,9 @@ class BudgetPages(admin.ModelAdmin):
         found = (rule.exact_count or 0) + (rule.semantic_count or 0)
         return f"{found / rule.look_count:.0%}" if rule.look_count else "–"
 
-    @admin.display(description=_("tokens saved, 30 d"), ordering="token_count")
-    def saved_tokens(self, rule: Any) -> int:
-        return rule.token_count or 0
-
-    @admin.display(description=_("time saved, 30 d"), ordering="ms_count")
-    def saved_time(self, rule: Any) -> str:
-        return shown_time(rule.ms_count or 0.0)
+    @admin.display(description=_("tokens and time saved, 30 d"), ordering="token_count")
+    def saved(self, rule: Any) -> str:
+        return f"{rule.token_count} · {shown_time(rule.ms_count)}" if rule.token_count else "–"
 
     @admin.display(description=_("wrong"))
     def wrong(self, rule: Any) -> SafeString:
@@ -118,8 +115,12 @@ class BudgetPages(admin.ModelAdmin):
         sampled, reported = rule.evidence.sampled, rule.evidence.reported
         said = [f"{sampled.share:.1%} ({sampled.low:.1%} – {sampled.high:.1%})"] if sampled.num else []
         said += [f"{reported.num_wrong} / {reported.num}"] if reported.num_wrong else []
-        badge = format_html('<strong class="badge">{}</strong> ', rule.get_tightened_display())
-        return format_html("{}{}", badge if rule.tightened else "", " · ".join(said) or "–")
+        badge = (
+            format_html('<strong class="badge">{}</strong> ', BADGES[rule.tightened])
+            if rule.tightened
+            else ""
+        )
+        return format_html("{}{}", badge, " · ".join(said) or "–")
 
 
 @require_POST

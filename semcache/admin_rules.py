@@ -45,7 +45,7 @@ class CacheRuleAdmin(BudgetPages):
     change_form_template = "admin/semcache/cacherule/change_form.html"
     list_display = (
         "name", "is_enabled", "priority", "matches", "what", "shown_ttl", "num_entries", "num_hits", "hit_rate",
-        "last_hit", "saved_tokens", "saved_time", "wrong",
+        "last_hit", "saved", "wrong",
     )  # fmt: skip
     list_editable = ("priority",)
     ordering = ("priority", "id")
