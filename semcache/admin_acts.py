@@ -23,15 +23,13 @@ from semcache.wording import Lasting
 WRONG_HIT = "wrong hit: evicted"
 # The time to live counts from `created_at`, so to renew is to say that the answer is right as of now. What is said of
 # today ends with it all the same.
-RENEW = """
+RENEW = f"""
 UPDATE semcache_cacheentry e
    SET created_at = statement_timestamp(),
        expires_at = least(statement_timestamp() + r.ttl_s * interval '1 second',
-                          CASE WHEN e.id = ANY(%(for_today)s) THEN
-                               (date_trunc('day', statement_timestamp() AT TIME ZONE %(zone)s) + interval '1 day')
-                               AT TIME ZONE %(zone)s END)
+                          CASE WHEN e.id = ANY(%(for_today)s) THEN {store.END_OF_DAY} END)
   FROM semcache_cacherule r
- WHERE r.id = e.rule_id AND e.id = ANY(%(ids)s)"""
+ WHERE r.id = e.rule_id AND e.id = ANY(%(ids)s)"""  # noqa: S608 - the cache's own texts
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,8 +70,15 @@ NEAREST_SHARED_HALF = _SHARED.replace("{type}", "halfvec")
 BEFORE_SHARED = """
 SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),
        EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass(%(half)s) AND indisvalid)"""
+# The first moment of the site's next day. Where clocks are put back at midnight, it comes twice, and PostgreSQL takes
+# the second one.
+_TOMORROW = "(date_trunc('day', statement_timestamp() AT TIME ZONE %(zone)s) + interval '1 day')"
+_HOUR_BEFORE = f"({_TOMORROW} AT TIME ZONE %(zone)s - interval '1 hour')"
+END_OF_DAY = f"""
+      CASE WHEN {_HOUR_BEFORE} AT TIME ZONE %(zone)s >= {_TOMORROW}
+           THEN {_HOUR_BEFORE} ELSE {_TOMORROW} AT TIME ZONE %(zone)s END"""
 # A row that is younger than ours was written by a race we lost; it stays. One from the future never wins.
-INSERT = """
+INSERT = f"""
 INSERT INTO semcache_cacheentry AS stored
        (scope, prompt_sha256, question, answer, embedding, rule_id, sharing, tenant, owner, model_revision, embedder,
         generation, token_ids, tokenizer, num_tokens, took_ms, context, may_be_stale, source, is_pinned,
@@ -81,9 +88,7 @@ VALUES (%(scope)s, %(prompt_sha256)s, %(question)s, %(answer)s, %(vector)s::vect
         %(num_tokens)s, %(took_ms)s, %(context)s, NOT %(is_for_today)s AND %(source)s <> 'import', %(source)s, false,
         statement_timestamp(),
         least(statement_timestamp() + %(ttl_s)s * interval '1 second',
-              CASE WHEN %(is_for_today)s THEN
-                   (date_trunc('day', statement_timestamp() AT TIME ZONE %(zone)s) + interval '1 day')
-                   AT TIME ZONE %(zone)s END))
+              CASE WHEN %(is_for_today)s THEN {END_OF_DAY} END))
 ON CONFLICT (scope, prompt_sha256) DO UPDATE SET
        question = excluded.question, answer = excluded.answer, embedding = excluded.embedding,
        rule_id = excluded.rule_id, sharing = excluded.sharing, tenant = excluded.tenant, owner = excluded.owner,
@@ -93,7 +98,7 @@ ON CONFLICT (scope, prompt_sha256) DO UPDATE SET
        source = excluded.source,
        created_at = excluded.created_at, expires_at = excluded.expires_at
  WHERE excluded.created_at > stored.created_at OR stored.created_at > statement_timestamp()
-RETURNING id"""
+RETURNING id"""  # noqa: S608 - this module's own texts
 # The row that was seen and no other: what was evicted, erased, edited or replaced meanwhile stays so.
 REFRESH = """
 UPDATE semcache_cacheentry e

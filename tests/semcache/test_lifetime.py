@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from semcache import store
@@ -149,6 +150,53 @@ async def test_an_answer_about_today_ends_with_the_day_of_the_site(
     assert (await ask(text)).hit is None
     clock.set(300)
     assert (await ask(text)).hit is None
+
+
+# Some change their clocks at midnight, so that it comes twice (Havana, Azores) or not at all (Cairo, Beirut, Santiago).
+ZONES = (
+    "UTC", "Asia/Shanghai", "Asia/Kathmandu", "Europe/Berlin", "America/New_York", "America/Havana", "Atlantic/Azores",
+    "Africa/Cairo", "Asia/Beirut", "America/Santiago", "America/Asuncion", "Australia/Lord_Howe", "Pacific/Apia",
+)  # fmt: skip
+
+
+def ends_of_days(sql: str, zone: str) -> list[tuple[datetime, datetime]]:
+    """(end by the statement's words, true end) of every day of two years, asked at noon."""
+    place = ZoneInfo(zone)
+    noons = [datetime(2023, 1, 1, 12, tzinfo=place) + timedelta(days=day) for day in range(730)]
+    sql = sql.replace("statement_timestamp()", "noon").replace("%(zone)s", "%(zone)s::text")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {sql} FROM unnest(%(noons)s::timestamptz[]) AS noon", {"noons": noons, "zone": zone}
+        )
+        said = [end for (end,) in cursor.fetchall()]
+    return [(end, true_end(noon, place)) for end, noon in zip(said, noons, strict=True)]
+
+
+def true_end(noon: datetime, place: ZoneInfo) -> datetime:
+    """The first moment of which the clocks there say another day."""
+    moment = noon.astimezone(UTC) + timedelta(hours=10)
+    while moment.astimezone(place).date() == noon.date():
+        moment += timedelta(minutes=15)
+    return moment
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("zone", ZONES)
+def test_today_ends_at_the_first_moment_of_the_next_day_whatever_the_clocks_do(zone):
+    assert [(said, true) for said, true in ends_of_days(store.END_OF_DAY, zone) if said != true] == []
+
+
+async def test_where_midnight_comes_twice_an_answer_about_today_ends_at_the_first(
+    committed, monkeypatch, settings
+):
+    settings.TIME_ZONE = "America/Havana"
+    clock = DatabaseClock(monkeypatch, datetime(2026, 10, 31, 23, 59, tzinfo=ZoneInfo("America/Havana")))
+    await CacheRule.objects.acreate(name="menu", ttl_s=86_400)
+    with timezone.override("America/Havana"):
+        await factories.store("What is on the menu today?", "Soup.")
+    assert (await ask("What is on the menu today?")).hit is not None
+    clock.set(61)
+    assert (await ask("What is on the menu today?")).hit is None
 
 
 @pytest.mark.parametrize("zone", ["Asia/Shanghai", "UTC", "America/New_York"])
