@@ -62,6 +62,11 @@ def note_many(request: HttpRequest, model: type[Model], said: str, *, is_deletio
     _line(_author(request), model, None, said, is_deletion).save()
 
 
+def note_row(request: HttpRequest, row: Model, said: str) -> None:
+    """One line for what was done at a row that stays."""
+    _line(_author(request), type(row), str(row.pk), said, is_deletion=False).save()
+
+
 def note_by_itself(row: Model, said: str) -> None:
     """One line for a change that nobody asked for. The log wants an author: an account that nobody can sign in with."""
     _line(_nobody().pk, type(row), str(row.pk), said, is_deletion=False).save()

@@ -29,6 +29,7 @@ from semcache.admin_budget import BudgetPages, loosen_view
 from semcache.admin_dryrun import dry_run
 from semcache.admin_entries import forbidden, since
 from semcache.admin_evict import evict_all
+from semcache.admin_import import import_view
 from semcache.admin_try import as_json, compared, shared, told
 from semcache.admin_tuner import STEP, bars, curve, seen_by
 from semcache.forms import CacheRuleForm, ThresholdForm, TryQuestionForm
@@ -161,6 +162,11 @@ class CacheRuleAdmin(BudgetPages):
             path("dry-run/", self.admin_site.admin_view(self.dry_run_view), name="semcache_dry_run"),
             path(
                 "<int:rule_id>/tune/", self.admin_site.admin_view(self.tune_view), name="semcache_tune_rule"
+            ),
+            path(
+                "import/",
+                self.admin_site.admin_view(partial(import_view, self.admin_site)),
+                name="semcache_import",
             ),
             path("try.json", self.admin_site.admin_view(self.try_json_view), name="semcache_try_json"),
             path("try/", self.admin_site.admin_view(self.try_view), name="semcache_try_question"),

@@ -2,7 +2,8 @@
 
 A pair holds no words, only hashes: that of the question asked, that of the guard's reading of it (so that the same
 question in another order or with other small words is meant, too), and that of the stored question. It lives in one
-scope, so that nobody's complaint reaches further than the answer did. Synchronous, for database threads.
+scope, so that nobody's complaint reaches further than the answer did, and in somebody's own it goes with the answers
+that it is about. Synchronous, for database threads.
 """
 
 from __future__ import annotations
@@ -46,17 +47,23 @@ class Served:
 
 # An owner complains of what was in reach: the own, or what is shared with them, whoever had asked first.
 _ENTRY = """
-SELECT scope, prompt_sha256, sharing, is_pinned FROM semcache_cacheentry
+SELECT scope, prompt_sha256, sharing, is_pinned, generation FROM semcache_cacheentry
  WHERE id = %(entry_id)s
    AND (sharing = 'public' OR (tenant = %(tenant)s AND (sharing = 'tenant' OR owner = %(owner)s)))"""
 _ADD = """
-INSERT INTO semcache_cachecomplaint (scope, asked_sha256, reading_sha256, stored_sha256, why, created_at)
-VALUES (%(scope)s, %(asked)s, %(reading)s, %(stored)s, %(why)s, statement_timestamp())
+INSERT INTO semcache_cachecomplaint
+       (scope, asked_sha256, reading_sha256, stored_sha256, why, generations, created_at)
+VALUES (%(scope)s, %(asked)s, %(reading)s, %(stored)s, %(why)s, %(generations)s::uuid[], statement_timestamp())
 ON CONFLICT (scope, asked_sha256, stored_sha256) DO NOTHING"""
 # Whom a stored answer served is known from the log of look-ups, as far as that goes back.
 _ADD_LOGGED = """
-INSERT INTO semcache_cachecomplaint (scope, asked_sha256, reading_sha256, stored_sha256, why, created_at)
-SELECT DISTINCT entry.scope, look.prompt_sha256, '', entry.prompt_sha256, %(why)s, statement_timestamp()
+INSERT INTO semcache_cachecomplaint
+       (scope, asked_sha256, reading_sha256, stored_sha256, why, generations, created_at)
+SELECT DISTINCT ON (entry.scope, look.prompt_sha256, entry.prompt_sha256)
+       entry.scope, look.prompt_sha256, '', entry.prompt_sha256, %(why)s,
+       CASE WHEN entry.sharing = 'private' THEN array_remove(ARRAY[entry.generation, look.generation], NULL)
+            ELSE '{}' END,
+       statement_timestamp()
   FROM semcache_cachelook look JOIN semcache_cacheentry entry ON entry.id = look.neighbour
    AND (entry.scope = look.scope OR entry.source = 'promotion') AND entry.prompt_sha256 <> look.prompt_sha256
  WHERE entry.id = ANY(%(ids)s) AND look.outcome = 'hit-semantic'
@@ -91,14 +98,20 @@ def complain(served: Served, why: Complaint) -> bool:
         row = cursor.fetchone()
         if row is None:
             return False
-        scope, stored, sharing, is_pinned = row
+        scope, stored, sharing, is_pinned, made_by = row
+        is_theirs = sharing == "private"
         is_other_question = _keys(asked)["asked"] != stored
         if is_other_question:
-            cursor.execute(_ADD, _keys(asked) | {"scope": scope, "stored": stored, "why": why.value})
+            pair = {
+                "scope": scope,
+                "stored": stored,
+                "why": why.value,
+                "generations": [one for one in (served.generation, made_by) if one] if is_theirs else [],
+            }
+            cursor.execute(_ADD, _keys(asked) | pair)
             cursor.execute(_TRIM, {"scope": scope, "kept": KEPT_PER_SCOPE})
             if why is Complaint.THUMBS_DOWN:
                 _count(served, is_wrong=True)
-        is_theirs = sharing == "private"
         if why is Complaint.THUMBS_DOWN and not is_pinned and (is_theirs or not is_other_question):
             store.delete([served.entry_id])
     return True

@@ -34,8 +34,9 @@ DELETE FROM semcache_cacheentry
                  FOR UPDATE OF e SKIP LOCKED)"""
 
 COUNT = "SELECT count(*) FROM semcache_cacheentry WHERE {group}"
+# What nobody owns was brought in or promoted for everybody.
 GREEDIEST = """
-SELECT tenant, owner, count(*) FROM semcache_cacheentry WHERE NOT is_pinned AND {group}
+SELECT tenant, owner, count(*) FROM semcache_cacheentry WHERE NOT is_pinned AND owner <> '' AND {group}
  GROUP BY tenant, owner HAVING count(*) > %(share)s ORDER BY count(*) DESC, tenant, owner LIMIT 1"""
 # Pinned rows use their group's capacity and never leave for it.
 LEAST_RECENTLY_USED = """

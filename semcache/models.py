@@ -291,6 +291,8 @@ class CacheLook(models.Model):
     is_guarded = models.BooleanField(default=False)
     score = models.FloatField(null=True)
     agreement = models.FloatField(null=True)
+    # Of the question's own answer, with which the row is erased; null where the words are everybody's.
+    generation = models.UUIDField(null=True)
     took_ms = models.FloatField(default=0.0)
 
     class Meta:
@@ -311,6 +313,8 @@ class CacheComplaint(models.Model):
     reading_sha256 = models.CharField(max_length=64)
     stored_sha256 = models.CharField(max_length=64)
     why = models.CharField(max_length=16)
+    # The answers to both questions in somebody's own scope: the pair is erased with either. [] in shared scopes.
+    generations = ArrayField(models.UUIDField(), default=list, db_default=[])
     created_at = models.DateTimeField()
 
     class Meta:

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import connection, transaction
 
@@ -49,6 +50,7 @@ class Looked:
     score: float | None = None
     agreement: float | None = None
     took_ms: float = 0.0
+    generation: UUID | None = None
 
 
 _COLUMNS = tuple(field.name for field in fields(Looked))
@@ -134,6 +136,8 @@ def looked(decision: Decision, question: Question, answer: str | None = None) ->
         score=nearest.score if nearest else None,
         agreement=agreement(found.answer, answer) if found is not None and answer is not None else None,
         took_ms=sum(ms for _, ms in decision.steps),
+        # Beside words that others may see nothing says whose they are.
+        generation=None if is_shared else question.generation,
     )
 
 

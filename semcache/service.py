@@ -21,7 +21,7 @@ from uuid import UUID
 
 from django.db import Error
 
-from semcache import complaints, policy, promotion, question_log, sharing, store, wording
+from semcache import complaints, erasure, policy, question_log, sharing, store, wording
 from semcache.breaker import Breaker
 from semcache.complaints import Complaint, Served
 from semcache.decision import (
@@ -121,13 +121,27 @@ async def remember(decision: Decision, question: Question, answer: Answer) -> in
         return None
     try:
         async with asyncio.timeout(REMEMBER_WITHIN_S):
-            entry_id = await in_database(sharing.keep, _new_entry(decision, question, answer), decision)
+            entry_id = await in_database(sharing.keep, new_entry(decision, question, answer), decision)
     except (TimeoutError, Error):
         logger.warning("an answer could not be stored in the cache", exc_info=True)
         store_breaker.failed()
         return None
     store_breaker.succeeded()
     return entry_id
+
+
+async def placed(question: Question, embed: Embed) -> Decision:
+    """Where the question's answer belongs, for somebody who brings one: nothing is looked up and nothing counted.
+
+    Raises what the database raises.
+    """
+    look = Look(question, canonical(question.text))
+    if not look.text:
+        return look.ended(Outcome.BYPASS, Reason.EMPTY)
+    refusal = await _ruled(look, embed)
+    if refusal is None:
+        await _embedded(look, embed)
+    return look.ended(Outcome.BYPASS, refusal or Reason.NOT_ASKED)
 
 
 async def evict(entry_ids: Sequence[int]) -> int:
@@ -163,8 +177,8 @@ def refresh(entry_id: int, created_at: datetime, model_revision: str, answer: An
 
 
 def forget(generations: Sequence[UUID]) -> int:
-    """Delete the entries made from these answers in the caller's transaction, for erasure; how many there were."""
-    return promotion.withdraw(generations) + store.delete_made_from(generations)
+    """Erase what was kept of these answers, in the caller's transaction; how many stored ones there were."""
+    return erasure.forget(generations)
 
 
 def is_admissible(decision: Decision, question: Question, answer: Answer) -> bool:
@@ -341,7 +355,8 @@ def _found(look: Look, outcome: Outcome, reason: Reason, hit: Hit) -> Decision:
     return look.ended(outcome, Reason.STALE if hit.is_stale else reason, hit)
 
 
-def _new_entry(decision: Decision, question: Question, answer: Answer) -> store.NewEntry:
+def new_entry(decision: Decision, question: Question, answer: Answer) -> store.NewEntry:
+    """The row of an answer that is stored where `decision` says."""
     assert decision.rule is not None, "storable decisions have a rule"
     text = clean(answer.text)
     return store.NewEntry(

@@ -1,5 +1,5 @@
-"""The cache's periodic work for celery, as doors to `eviction`, `hours`, `budget`, `promotion`, `reembed`
-and `shared_index`.
+"""The cache's periodic work for celery, as doors to `eviction`, `imports`, `hours`, `budget`, `promotion`,
+`reembed` and `shared_index`.
 
 `BEAT_SCHEDULE` is the one place where it says when; a project adds it to its own. Tasks take no arguments and may be
 delivered twice, late, to several workers at once or be killed at any moment: rows go in batches, each a transaction of
@@ -16,7 +16,7 @@ from functools import partial
 from celery import shared_task
 from celery.schedules import crontab
 
-from semcache import budget, canary, eviction, hours, promotion, reembed, shared_index
+from semcache import budget, canary, eviction, hours, imports, promotion, reembed, shared_index
 from semcache.limits import limits
 
 logger = logging.getLogger(__name__)
@@ -43,6 +43,11 @@ BEAT_SCHEDULE = {
         "task": "semcache.enforce_capacity",
         "schedule": 120.0,
         "options": {"expires": 110},
+    },
+    "semcache-store-imports": {
+        "task": "semcache.store_imports",
+        "schedule": 60.0,
+        "options": {"expires": 55},
     },
     "semcache-watch-entries": {
         "task": "semcache.watch_entries",
@@ -101,6 +106,13 @@ def enforce_capacity() -> int:
     for group, capacity in (*rules, (eviction.EVERYTHING, limit.max_entries)):
         deleted.append(_without_surplus(group, capacity, share, ends_at))
     return sum(deleted)
+
+
+@periodic(name="semcache.store_imports", time_limit=KILLED_AFTER_S)
+def store_imports() -> int:
+    """Go on with answers that staff bring in from files; the number of rows dealt with. Sent at once, too."""
+    ends_at = _end_of_run()
+    return sum(_repeated(partial(imports.store_next, pk), ends_at) for pk in imports.unfinished())
 
 
 @periodic(name="semcache.watch_entries", time_limit=KILLED_AFTER_S)

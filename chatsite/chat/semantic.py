@@ -144,6 +144,7 @@ def question_of(turn: Turn, info: EngineInfo) -> Question:
         epoch=settings.CONFIG.cache_epoch,
         may_read=turn.cache.may_read,
         may_store=turn.cache.may_store,
+        generation=turn.generation,
     )
 
 

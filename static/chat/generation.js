@@ -17,7 +17,7 @@ function facts(source) {
     model: source.model ?? "",
     finish_reason: source.finish_reason ?? "",
     cache_age_s: source.cache_age_s ?? null,
-    is_stale: source.is_stale ?? false,
+    cache_is_stale: source.cache_is_stale ?? false,
     generated_tokens: source.generated_tokens ?? 0,
     prompt_tokens: source.prompt_tokens ?? 0,
     reused_tokens: source.reused_tokens ?? 0,

@@ -34,10 +34,10 @@ function facts(generation) {
 }
 
 /** Where it came from; of a stored answer also its age, and whether it is past its time and being made anew. */
-function origin({ origin: source, cache_age_s, is_stale, model }) {
+function origin({ origin: source, cache_age_s, cache_is_stale, model }) {
   if (source === "model") return el("span", {}, model || t("truth.model"));
   const kind = t(source === "exact" ? "truth.exact" : "truth.similar");
-  const known = [kind, cache_age_s === null ? "" : formatAge(cache_age_s), is_stale ? t("truth.stale") : ""];
+  const known = [kind, cache_age_s === null ? "" : formatAge(cache_age_s), cache_is_stale ? t("truth.stale") : ""];
   return el("span", { className: "leaf" }, icon("leaf"), known.filter(Boolean).join(" · "));
 }
 

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
+from django.apps import apps
+from django.db import connection
 from django.test import AsyncClient
 from django.utils import timezone
 
 from chatsite.accounts.callers import caller_of_user
 from chatsite.accounts.models import User
-from chatsite.chat import tasks
+from chatsite.chat import erasure, feedback, tasks
 from chatsite.chat.models import Conversation, Generation, Message
 from chatsite.chat.reply import reply
 from chatsite.chat.turn import CacheControl, Turn
 from chatsite.db import run_in_db
 from chatsite.engine import engine
 from inference.types import Owner, Segment
-from semcache.models import CacheEntry
+from semcache import erasure as cache_erasure
+from semcache import service
+from semcache.complaints import mark_wrong
+from semcache.erasure import TRACES
+from semcache.models import CacheCheck, CacheEntry, CacheRule
+from semcache.normalize import canonical, exact_key
 from tests.chat.conftest import open_socket
 from tests.chat.socket import Socket
 
@@ -110,6 +118,110 @@ async def test_an_erased_conversation_is_forgotten_by_the_engine(caching: Socket
     assert not await keeps_kv(user, gone["conversation"])
     assert await keeps_kv(user, kept["conversation"])
     assert await counts() == [1, 2, 1, 1]
+
+
+STORED, ASKED = "Which plans include backup?", "Which of the plans include a backup?"
+
+
+async def written() -> None:
+    """Until what was noted of look-ups stands in the table, whoever writes it."""
+    await asyncio.gather(*service._flushes)
+    await service.flush_hits()
+
+
+async def leave_traces(socket: Socket) -> list[str]:
+    """A stored answer, a semantic hit that was complained of, one that staff calls wrong, and all that is kept of them;
+    what must be nowhere afterwards."""
+    await run_in_db(
+        lambda: CacheRule.objects.update(
+            mode="semantic", verify_similarity=0.3, accept_similarity=0.3, wrong_share=1.0
+        )
+    )
+    service.forget_rules()
+    secret: list[str] = []
+    for verdict in ("up", "down"):
+        _, stored = await socket.ask(STORED)
+        accepted, hit = await socket.ask(ASKED)
+        assert hit["origin"] == "semantic"
+        person = await run_in_db(
+            lambda: Conversation.objects.select_related("owner").latest("created_at").owner
+        )
+        await feedback.rate(caller_of_user(person), UUID(accepted["answer"]), verdict)
+        secret += [stored["generation"], hit["generation"]]
+    await socket.ask(STORED)
+    await service.flush_hits()
+    entry = await run_in_db(CacheEntry.objects.get)
+    await run_in_db(mark_wrong, [entry.pk])
+    await socket.ask("What is the capital of France?")
+    await written()
+    keys = [exact_key(canonical(text), "") for text in (STORED, ASKED, "What is the capital of France?")]
+    return [*secret, *keys, entry.scope, canonical(STORED), "capital of France"]
+
+
+def found_in_cache(secret: list[str]) -> dict[str, list[str]]:
+    """Which tables of the cache hold any of these texts, in whatever column."""
+    found: dict[str, list[str]] = {}
+    with connection.cursor() as cursor:
+        for model in apps.get_app_config("semcache").get_models():
+            table = model._meta.db_table
+            cursor.execute(f"SELECT row::text FROM {table} AS row")
+            rows = "\n".join(row for (row,) in cursor.fetchall())
+            if here := [text for text in secret if text in rows]:
+                found[table] = here
+    return found
+
+
+async def test_nothing_of_an_erased_person_is_left_in_any_table_of_the_cache(
+    caching: Socket, user: User, sent: list[Any]
+) -> None:
+    secret = await leave_traces(caching)
+    before = await run_in_db(found_in_cache, secret)
+    assert {
+        "semcache_cacheentry",
+        "semcache_cachelook",
+        "semcache_cachecomplaint",
+        "semcache_cachecheck",
+    } <= set(before)
+    await run_in_db(tasks.erase_user, user)
+    assert await run_in_db(found_in_cache, secret) == {}
+    assert await run_in_db(CacheCheck.objects.count) > 0, "evidence about the rule is nobody's"
+
+
+async def test_nothing_of_erased_conversations_is_left_in_any_table_of_the_cache(
+    caching: Socket, user: User
+) -> None:
+    secret = await leave_traces(caching)
+    for conversation in await run_in_db(lambda: list(Conversation.objects.values_list("pk", flat=True))):
+        await erasure.erase(caller_of_user(user), conversation)
+    assert await run_in_db(found_in_cache, secret) == {}
+
+
+@pytest.mark.parametrize("place", range(len(TRACES)))
+async def test_a_mutant_that_forgets_a_table_would_be_noticed(
+    caching: Socket, user: User, sent: list[Any], monkeypatch: pytest.MonkeyPatch, place: int
+) -> None:
+    secret = await leave_traces(caching)
+    monkeypatch.setattr(cache_erasure, "TRACES", TRACES[:place] + TRACES[place + 1 :])
+    await run_in_db(tasks.erase_user, user)
+    assert await run_in_db(found_in_cache, secret) != {}
+
+
+async def test_the_neighbours_traces_stay(
+    caching: Socket, user: User, other_user: User, sent: list[Any]
+) -> None:
+    await leave_traces(caching)
+    neighbour = await open_socket(other_user)
+    await neighbour.ask(STORED)
+    accepted, hit = await neighbour.ask(ASKED)
+    assert hit["origin"] == "semantic"
+    await feedback.rate(caller_of_user(other_user), UUID(accepted["answer"]), "down")
+    await neighbour.close()
+    await written()
+    await run_in_db(tasks.erase_user, user)
+    assert set(await run_in_db(found_in_cache, [hit["generation"]])) >= {
+        "semcache_cachelook",
+        "semcache_cachecomplaint",
+    }
 
 
 async def test_an_expired_guest_is_erased_from_every_store(caching: Socket, user: User) -> None:

@@ -137,6 +137,19 @@ def test_ten_thousand_entries_of_one_owner_cost_nobody_else_an_entry(settings, s
     assert CacheEntry.objects.filter(owner="user:1").count() == (300 if sharing == "private" else 400)
 
 
+def test_what_was_brought_in_for_everybody_pays_no_more_than_its_share(settings):
+    """A mutant that takes everybody for one owner would delete imported answers first, however often they are used."""
+    settings.SEMCACHE_MAX_PER_OWNER = 10
+    rule = factories.rule(sharing="public", ttl_s=86_400, capacity=45)
+    imported = rows(rule, 40, name="imported", owner="", tenant="", source="import")
+    for entry in imported:
+        use(entry)
+    somebodys = rows(rule, 8, name="somebodys")
+    tasks.enforce_capacity()
+    assert left() >= {entry.pk for entry in imported}
+    assert len(left() & {entry.pk for entry in somebodys}) == 5
+
+
 def test_in_a_table_larger_than_the_sample_no_recently_used_row_goes(settings, monkeypatch):
     settings.SEMCACHE_MAX_ENTRIES, settings.SEMCACHE_MAX_PER_OWNER = 3900, 100_000
     monkeypatch.setattr(eviction, "SAMPLE", 1000)

@@ -1,4 +1,6 @@
-"""Time to live: absolute, by the database's clock, changed by an edited rule, ended by midnight and by the future."""
+"""SC-06, DB-04: time to live is absolute, by the database's clock, whatever the zone; an edited rule changes it,
+midnight and a date in the future end it.
+"""
 
 from __future__ import annotations
 

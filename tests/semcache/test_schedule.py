@@ -14,14 +14,8 @@ from django_celery_beat.schedulers import ModelEntry
 from chatsite.celery import app
 from semcache import tasks
 
-TASKS = (
-    tasks.watch_entries,
-    tasks.expire_entries,
-    tasks.embed_anew,
-    tasks.enforce_capacity,
-    tasks.rebuild_shared_index,
-)
-TASKS += (tasks.roll_up_hours, tasks.delete_old_checks, tasks.forget_askers)
+TASKS = (tasks.expire_entries, tasks.enforce_capacity, tasks.store_imports, tasks.rebuild_shared_index)
+TASKS += (tasks.watch_entries, tasks.embed_anew, tasks.roll_up_hours, tasks.delete_old_checks, tasks.forget_askers)
 
 
 def test_the_schedule_names_every_task_and_drops_late_runs():
