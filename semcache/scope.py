@@ -7,7 +7,7 @@ no part of it: an answer is found by its words under any embedder, by meaning un
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 
 from semcache.normalize import sha256_of
 
@@ -31,7 +31,7 @@ class Scope:
     def digest(self) -> str:
         """64 hex digits. Field names are hashed too: moving a value to another field is another scope."""
         names = tuple(field.name for field in fields(self))
-        return sha256_of("scope", SCOPE_VERSION, *names, *astuple(self))
+        return sha256_of("scope", SCOPE_VERSION, *names, *(getattr(self, name) for name in names))
 
 
 def shared(own: Scope, sharing: str) -> Scope | None:
