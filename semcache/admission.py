@@ -16,7 +16,7 @@ from enum import StrEnum
 from semcache import personal
 
 # Nobody else asks the same in so many letters; and what is looked through below stays short.
-MAX_SHARED_CHARS = 1000
+MAX_SHARED_CHARS = 500
 # A question that means the same is not three times as long: the rest is there for another purpose.
 MAX_LENGTH_RATIO = 3.0
 MAX_RARE_SYMBOLS = 3
@@ -65,7 +65,7 @@ _INSTRUCTS_ZH = re.compile(
 )
 _LINK = re.compile(
     r"\b[a-z][a-z0-9+.-]{1,9}://|\b(?:https?|ftp|javascript|data|mailto)\s?:|\bwww\.|\]\s?\([^)]+\)|"
-    r"\b[a-z0-9-]+\.(?:com|net|org|io|cn|edu|gov|info|biz|dev|app|ai|co|me|ru|de|uk|fr|jp|eu|us|tv|cc|xyz|top|site|online|shop|"
+    r"(?<![a-z0-9-])[a-z0-9-]{1,63}\.(?:com|net|org|io|cn|edu|gov|info|biz|dev|app|ai|co|me|ru|de|uk|fr|jp|eu|us|tv|cc|xyz|top|site|online|shop|"
     r"store|link|click|club|vip)\b",
     re.IGNORECASE,
 )

@@ -23,7 +23,7 @@ class Personal(StrEnum):
     ASKER = "asker"  # speaks of whoever asks
 
 
-_E_MAIL = re.compile(r"[\w.+-]+\s?[@＠]\s?[\w-]+|\w\s*[\[(]\s*at\s*[\])]\s*\w", re.IGNORECASE)
+_E_MAIL = re.compile(r"[\w.+-]\s?[@＠]\s?[\w-]+|\w\s*[\[(]\s*at\s*[\])]\s*\w", re.IGNORECASE)
 # Dates and years are no phone numbers.
 _DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?:[-/.年]\d{1,2}(?:[-/.月]\d{1,2}日?)?)?(?!\d)")
 _NUMBER = re.compile(

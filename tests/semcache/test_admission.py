@@ -69,7 +69,7 @@ REFUSED = {
         "which plans include xkqjvzwpfhbtmdrgcylnsqvxjzpwhfkbtmrdgclysnqx",
         "; : ! ? - ( ) which",
         "backup plan backup plan backup plan backup include backup",
-        "Which plans include backup? " + "The weather is fine and the house has a door. " * 25,
+        "Which plans include backup? " + "The weather is fine and the house has a door. " * 15,
     ),
 }  # fmt: skip
 
