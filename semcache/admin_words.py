@@ -50,6 +50,7 @@ CHECKS: dict[str, Any] = {
     "direction": _("direction"),
     "names": _("names and places"),
     "content": _("the other words"),
+    "context": _("what was said before"),
     "length": _("length (of shared answers)"),
 }
 PRIVATE: dict[WhyPrivate, Any] = {

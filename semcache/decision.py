@@ -65,7 +65,8 @@ class Reason(StrEnum):
 class Question:
     """What is asked and everything that narrows whose answers may serve it.
 
-    `history` is the canonical text or a hash of everything before `text`; "" for a first turn. `parameters` is a
+    `history` is the canonical text or a hash of everything before `text`; "" for a first turn. `turns` are what was
+    said and answered before, in turn: with them a follow-up may be found by its meaning, too. `parameters` is a
     canonical string of everything that changes the output, without omitted values. `embedder` is "" when there is
     no embedding lane: then only exact matches are served. `generation` is the answer with which all that is kept of
     the question is erased.
@@ -84,6 +85,7 @@ class Question:
     epoch: str = "1"
     may_read: bool = True
     may_store: bool = True
+    turns: tuple[str, ...] = ()
     generation: UUID | None = None
 
 
@@ -92,7 +94,7 @@ class Hit:
     """A stored answer that may be served. `similarity` is 1.0 for an exact match.
 
     `took_ms` is how long it took to make, 0 where that is not known. `prompt_sha256` names the question it was made
-    for; `is_stale`: past its time, and served while it is made anew.
+    for; `is_stale`: past its time, and served while it is made anew. The answer hangs on `context` beside the question.
     """
 
     entry_id: int
@@ -108,6 +110,7 @@ class Hit:
     prompt_sha256: str = ""
     is_stale: bool = False
     sharing: str = "private"
+    context: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +136,8 @@ class Decision:
     `would_hit` is what a shadow rule would have served. `scope` and `prompt_sha256` are where this question's own
     answer belongs, found by others as `sharing` says; `why_private` is why by nobody, where the rule shares.
     `own_scope` is its asker's alone, `public_scope` where it counts towards promotion, "" where it does not. `vector`
-    is None when it may be found by its exact text only. `examples` are of the rules that an example could have made
-    win. `steps` are (name, milliseconds).
+    is None when it may be found by its exact text only, `context` what of the conversation its answer hangs on.
+    `examples` are of the rules that an example could have made win. `steps` are (name, milliseconds).
     """
 
     outcome: Outcome
@@ -151,6 +154,7 @@ class Decision:
     own_scope: str = ""
     public_scope: str = ""
     vector: tuple[float, ...] | None = None
+    context: tuple[str, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     steps: tuple[tuple[str, float], ...] = ()
     is_storable: bool = False

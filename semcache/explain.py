@@ -79,7 +79,7 @@ def explained(
         text=text,
         language=wording.language(text),
         lasting=wording.lasting(text),
-        stands_alone=wording.stands_alone(text, is_first_turn=True),
+        stands_alone=wording.says_enough(text),
         why_private=admission.why_private(text),
         rules=(*tried, *bad),
         verdicts=guard.verdicts(canonical(stored), text) if stored else (),

@@ -54,9 +54,9 @@ _POINTS_BACK = re.compile(
     r"\b(?:it|its|it's|itself|he|she|him|his|her|hers|they|them|their|theirs|this|that|that's|these|those|there|here|"
     r"one|ones|both|either|neither|each other|same|another|other|others|instead|again|else|above|below|former|latter|"
     r"previous|next (?:ones?|steps?|options?|slots?)|following|first|second|third|rest|remaining|"
-    r"extra|additional|separate|matching|compatible|similar|suitable|alternatives?|included|such|so far|as well|too|still|"
-    r"already|actually|yet|anymore|back|continue|go on|go ahead|do so|yes|yeah|yep|no|nope|ok|okay|sure|thanks|then|some(?:one|body|thing)|"
-    r"(?:my|your) (?:offer|suggestion|answer|list|last)|(?:did|have) you|"
+    r"extra|additional|separate|matching|compatible|similar|suitable|alternatives?|included|such|so far|as well|too|"
+    r"still|already|actually|yet|anymore|back|continue|go on|go ahead|do so|yes|yeah|yep|no|nope|ok|okay|sure|"
+    r"thanks|then|some(?:one|body|thing)|(?:my|your) (?:offer|suggestion|answer|list|last)|(?:did|have) you|"
     r"you (?:said|mentioned|wrote|suggested|recommended|listed))\b",
     re.IGNORECASE,
 )

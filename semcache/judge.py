@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
-from semcache import admission, guard
+from semcache import admission, context, guard
 from semcache.decision import Candidate, Hit, Reason
 from semcache.guard import Verdict
 from semcache.policy import Rule, Tightened
@@ -18,59 +19,97 @@ from semcache.policy import Rule, Tightened
 # words in which they differ. Three wordings in a list of answers written by hand do so, three times "Yes." does not.
 NUM_AGREEING = 3
 MIN_AGREED_CHARS = 80
+# So many pairs are scored within one look-up.
+MAX_PAIRS = 16
 # A verifier's score is its probability that two questions mean the same.
 VERIFIED_FROM = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A neighbour with no evidence against it, and the pairs of texts that must mean the same for it to serve."""
+
+    hit: Hit
+    pairs: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """`hit` is the neighbour to serve, or None for the reason given; `candidates` explain every neighbour.
 
-    Without a hit, `unsure` are those against which there is no evidence, only words without their equal or a similarity
-    in the grey zone: a second opinion decides.
+    Without a hit, `unsure` are those with only words without their equal or a similarity in the grey zone: a second
+    opinion decides.
     """
 
     hit: Hit | None
     reason: Reason
     candidates: tuple[Candidate, ...]
-    unsure: tuple[Hit, ...] = ()
+    unsure: tuple[Doubt, ...] = ()
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """What a second opinion is asked about: (stored, asked)."""
+        return [pair for doubt in self.unsure for pair in doubt.pairs]
 
 
 REFUSED = Verdict("complaints", passed=False, why="somebody said that it is no answer to this question")
 
 
 def judge(
-    rule: Rule, text: str, neighbours: Sequence[Hit], refused: frozenset[int] = frozenset()
+    rule: Rule,
+    text: str,
+    neighbours: Sequence[Hit],
+    refused: frozenset[int] = frozenset(),
+    asked: Sequence[str] = (),
 ) -> Judgement:
-    """Serve the first neighbour, best first, that thresholds and guard let through and nobody complained of."""
+    """Serve the first neighbour, best first, that thresholds and guard let through and nobody complained of.
+
+    `asked` is what `text` hangs on beside itself.
+    """
     served: Hit | None = None
-    unsure, candidates = [], []
+    unsure: list[Doubt] = []
+    candidates = []
     for hit in neighbours:
         is_near = hit.similarity >= rule.verify_similarity
-        verdicts = guard.verdicts(hit.question, text) if is_near else ()
-        if is_near and hit.sharing != "private":
-            verdicts += (_length(hit.question, text),)
-        is_refused = hit.entry_id in refused
-        if is_refused:
-            verdicts += (REFUSED,)
-        is_agreed = hit is neighbours[0] and agree([near.answer for near in neighbours])
-        may_serve = (
-            is_near
-            and not is_refused
-            and (guard.may_serve(verdicts) or (is_agreed and guard.may_be_overruled(verdicts)))
-        )
+        is_agreed = not asked and hit is neighbours[0] and agree([near.answer for near in neighbours])
+        verdicts = _evidence(hit, text, is_refused=hit.entry_id in refused) if is_near else ()
+        may_serve, may_ask = guard.may_serve(verdicts), guard.may_be_overruled(verdicts)
+        before = context.compare(hit.context, asked, text) if is_near and may_ask else context.Comparison()
+        verdicts += _of_context(before) if hit.context or asked else ()
+        may_serve = is_near and before == context.Comparison() and (may_serve or (is_agreed and may_ask))
+        may_ask = is_near and may_ask and not before.why
         is_accepted = hit.similarity >= rule.accept_similarity and rule.tightened == Tightened.NO
         is_served = served is None and may_serve and is_accepted
         served = hit if is_served else served
-        if is_near and not is_refused and guard.may_be_overruled(verdicts) and not is_served:
-            unsure.append(hit)
+        if may_ask and not is_served:
+            unsure.append(Doubt(hit, ((hit.question, text), *before.doubts)))
         candidates.append(
             Candidate(
                 hit.entry_id, hit.question, hit.similarity, verdicts, is_served=is_served, sharing=hit.sharing
             )
         )
     reason = _reason(rule, served, unsure, candidates)
-    return Judgement(served, reason, tuple(candidates), () if served else tuple(unsure))
+    return Judgement(served, reason, tuple(candidates), () if served else _affordable(unsure))
+
+
+def _evidence(hit: Hit, text: str, *, is_refused: bool) -> tuple[Verdict, ...]:
+    """The guard's verdicts, and those on what nobody compares by words."""
+    verdicts = guard.verdicts(hit.question, text)
+    if hit.sharing != "private":
+        verdicts += (_length(hit.question, text),)
+    return (*verdicts, REFUSED) if is_refused else verdicts
+
+
+def _of_context(before: context.Comparison) -> tuple[Verdict, ...]:
+    doubtful = "; ".join(f"{stored} / {asked}" for stored, asked in before.doubts)
+    why = before.why or (doubtful and f"in other words: {doubtful}")
+    return (Verdict("context", not why, why),)
+
+
+def _affordable(unsure: Sequence[Doubt]) -> tuple[Doubt, ...]:
+    """The nearest of them, as far as there is time to score their pairs."""
+    counts = accumulate(len(doubt.pairs) for doubt in unsure)
+    return tuple(doubt for doubt, count in zip(unsure, counts, strict=True) if count <= MAX_PAIRS)
 
 
 def _length(stored: str, asked: str) -> Verdict:
@@ -86,10 +125,11 @@ def agree(answers: Sequence[str]) -> bool:
 
 
 def second_opinion(judgement: Judgement, scores: Sequence[float]) -> Judgement:
-    """Serve the unsure neighbour with the highest of `scores` (one for each), the nearer one of equals, if it is
-    high enough."""
-    score_of = {hit.entry_id: score for hit, score in zip(judgement.unsure, scores, strict=True)}
-    best = max(judgement.unsure, key=lambda hit: score_of[hit.entry_id])
+    """Serve the unsure neighbour with the highest score, the nearer one of equals, if it is high enough. `scores` has
+    one for each pair; of a neighbour's the lowest counts."""
+    left = iter(scores)
+    score_of = {doubt.hit.entry_id: min(next(left) for _ in doubt.pairs) for doubt in judgement.unsure}
+    best = max((doubt.hit for doubt in judgement.unsure), key=lambda hit: score_of[hit.entry_id])
     served = best if score_of[best.entry_id] >= VERIFIED_FROM else None
     candidates = tuple(
         replace(
@@ -102,12 +142,14 @@ def second_opinion(judgement: Judgement, scores: Sequence[float]) -> Judgement:
     return Judgement(served, Reason.VERIFIED if served else Reason.DOUBTED, candidates)
 
 
-def _reason(rule: Rule, served: Hit | None, unsure: Sequence[Hit], candidates: Sequence[Candidate]) -> Reason:
+def _reason(
+    rule: Rule, served: Hit | None, unsure: Sequence[Doubt], candidates: Sequence[Candidate]
+) -> Reason:
     if served is not None:
         return Reason.SIMILAR
     if not candidates:
         return Reason.NO_NEIGHBOUR
-    if unsure and rule.tightened and unsure[0].similarity >= rule.accept_similarity:
+    if unsure and rule.tightened and unsure[0].hit.similarity >= rule.accept_similarity:
         return Reason.TIGHTENED
     if unsure:
         return Reason.GREY_ZONE

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from semcache import admission, wording
+from semcache import admission, context, wording
 from semcache.admission import WhyPrivate
 from semcache.decision import Candidate, Decision, Hit, Outcome, Question, Reason
 from semcache.examples import Likeness
@@ -41,6 +41,8 @@ class Look:
     text_vector: tuple[float, ...] | None = None
     vector: tuple[float, ...] | None = None
     examples: tuple[Likeness, ...] = ()
+    # What of the conversation the answer hangs on; None where only the same words after the same history will do.
+    context: tuple[str, ...] | None = None
     candidates: tuple[Candidate, ...] = ()
     waits_for: Dependency = Dependency.STORE
     _steps: list[tuple[str, float]] = field(default_factory=list)
@@ -62,6 +64,12 @@ class Look:
         # Rules share topics; a text that speaks of its asker is theirs, whatever topic the rule found in it.
         self.why_private = admission.why_private(self.text) if wide else None
         self._shared_scope = None if self.why_private else wide
+        self.context = self._hangs_on() if self.rule.looks_at_meaning else None
+
+    def _hangs_on(self) -> tuple[str, ...] | None:
+        if self.question.history:
+            return context.hangs_on(self.text, self.question.turns)
+        return () if wording.says_enough(self.text) else None
 
     @property
     def own_scope(self) -> Scope:
@@ -90,15 +98,23 @@ class Look:
         """(scope digest, key) where the same words may have been answered, in order of preference."""
         scope, key = self.home
         own = [(scope.digest(), key)] if self.question.history else []
-        if self.question.history and not self.goes_by_meaning:
+        if self.question.history and self.context != ():
             return own
         return own + [(scope.digest(), exact_key(self.text, "")) for scope in self.scopes]
 
     @property
     def goes_by_meaning(self) -> bool:
-        """Whether the rule looks at meaning and the text needs nothing that was said before it."""
-        is_first_turn = not self.question.history
-        return self.rule.looks_at_meaning and wording.stands_alone(self.text, is_first_turn=is_first_turn)
+        return self.context is not None
+
+    @property
+    def embedded(self) -> str:
+        """The text by whose vector the question is found."""
+        return context.embedded(self.text, self.context or ())
+
+    @property
+    def searched(self) -> tuple[Scope, ...]:
+        """Where answers to questions that mean the same may be. What hangs on a history is its owner's alone."""
+        return (self.own_scope,) if self.context else self.scopes
 
     def step(self, name: str) -> None:
         """Note how long the step that just ended took."""
@@ -129,8 +145,9 @@ class Look:
             why_private=self.why_private,
             own_scope=self.own_scope.digest(),
             public_scope=self.scopes[-1].digest() if is_counted else "",
-            # What was answered with a history must not be found by its meaning, which lacks that history.
-            vector=None if self.question.history else self.vector,
+            # Without its turns nobody can tell whether an answer hangs on its history.
+            vector=None if self.question.history and not self.question.turns else self.vector,
+            context=self.context or (),
             is_storable=True,
         )
 

@@ -182,7 +182,7 @@ class CacheEntry(models.Model):
     num_tokens = models.PositiveIntegerField(default=0)
     # How long the generation took; 0 where none made it.
     took_ms = models.FloatField(default=0.0, db_default=0.0)
-    # What its owner said earlier in the conversation, as far as the answer hangs on it; [] for a first turn.
+    # What its owner said and was answered earlier in the conversation, in turn, as far as the answer hangs on it.
     context = ArrayField(models.TextField(), default=list, db_default=[], blank=True)
     # False for answers about today, which end at midnight whatever a rule's window says, and for words that no model
     # made, which no model can make anew.

@@ -4,8 +4,7 @@
 
 Knows the order of these steps and what a failure means: a broken cache is a miss, never an error. Knows no users,
 no conversations and no model; scopes are opaque, the embedder and the verifier are callables. A question with history
-is looked up by its exact text and history; only when it leans on nothing said before may a first turn's answer serve
-it.
+is looked up by its exact text and history, then by what of the history its answer hangs on: nothing, or all of it.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from uuid import UUID
 
 from django.db import Error
 
-from semcache import complaints, erasure, policy, question_log, sharing, store, wording
+from semcache import complaints, context, erasure, policy, question_log, sharing, store, wording
 from semcache.breaker import Breaker
 from semcache.complaints import Complaint, Served
 from semcache.decision import (
@@ -227,7 +226,7 @@ async def _ruled(look: Look, embed: Embed) -> Reason | None:
     book = await in_database(rules.fresh)
     unsure = policy.by_example(book, look.text, question.tenant, question.model)
     look.step("rule")
-    missing = await _text_embedded(look, embed, unsure) if unsure else None
+    missing = await _text_embedded(look, embed, look.text, unsure) if unsure else None
     if missing is not None:
         return missing  # under a later rule it might be shared, against what the examples are there for
     like = {one.rule_id for one in look.examples if one.is_near}
@@ -242,26 +241,40 @@ async def _ruled(look: Look, embed: Embed) -> Reason | None:
     if wording.lasting(look.text) is Lasting.THIS_MOMENT:
         return Reason.OF_THIS_MOMENT
     look.enter_scope()
+    if look.context and _is_strict_before(look, book):
+        look.context = None
     return None
+
+
+def _is_strict_before(look: Look, book: Sequence[policy.Rule]) -> bool:
+    """Whether anything said before falls under a rule that never looks at meaning: its topic goes on."""
+    question = look.question
+    said = (canonical(turn) for turn in context.said_in(question.turns))
+    ruled = (policy.choose(book, turn, question.tenant, question.model) for turn in said)
+    return any(rule is not None and not rule.looks_at_meaning for rule in ruled)
 
 
 async def _embedded(look: Look, embed: Embed) -> Reason | None:
     """Fill the vector; the reason when meaning does not apply or the embedder gives none."""
     if not (look.goes_by_meaning and look.question.embedder):
         return Reason.TIGHTENED if look.rule.is_exact_by_itself else Reason.NOT_STORED
-    missing = await _text_embedded(look, embed) if look.text_vector is None else None
+    is_known = look.text_vector is not None and not look.context
+    missing = None if is_known else await _text_embedded(look, embed, look.embedded)
     look.vector = look.text_vector
     return missing
 
 
-async def _text_embedded(look: Look, embed: Embed, unsure: Sequence[policy.Rule] = ()) -> Reason | None:
+async def _text_embedded(
+    look: Look, embed: Embed, text: str, unsure: Sequence[policy.Rule] = ()
+) -> Reason | None:
     """Fill the text's vector and its likeness to the examples of `unsure`; the reason when nobody gives a vector."""
     if not (look.question.embedder and embedder_breaker.allows()):
         return Reason.EMBEDDER_FAILED
     look.waits_for = Dependency.EMBEDDER
     try:
-        look.text_vector = _checked(await embed([look.text[:MAX_EMBEDDED_CHARS]]))
-        look.examples = await examples.compared(unsure, look.text_vector, look.question.embedder, embed)
+        look.text_vector = _checked(await embed([text[:MAX_EMBEDDED_CHARS]]))
+        if unsure:
+            look.examples = await examples.compared(unsure, look.text_vector, look.question.embedder, embed)
     except Exception as error:  # whatever the caller's callable raises, the model can still answer
         is_away = isinstance(error, OSError)
         logger.warning("the embedder failed during a look-up: %s", error, exc_info=not is_away)
@@ -289,7 +302,7 @@ async def _nearest(look: Look, verify: Verify | None) -> Decision:
     near = [hit.entry_id for hit in neighbours if hit.similarity >= look.rule.verify_similarity]
     refused = await in_database(complaints.refused, look.text, near) if near else frozenset()
     look.step("nearest")
-    judgement = judge(look.rule, look.text, neighbours, refused)
+    judgement = judge(look.rule, look.text, neighbours, refused, look.context or ())
     look.candidates = judgement.candidates
     look.step("guard")
     if judgement.unsure and verify is not None:
@@ -307,7 +320,7 @@ def _neighbours(look: Look, vector: Sequence[float]) -> list[Hit]:
         store.find_nearest(
             scope.digest(), embedder, vector, rule.ttl_s, rule.stale_s, is_shared=scope.sharing == "public"
         )
-        for scope in look.scopes
+        for scope in look.searched
     ]
     nearest = sorted(chain.from_iterable(found), key=lambda hit: -hit.similarity)
     return nearest[: store.NUM_NEIGHBOURS]
@@ -320,9 +333,9 @@ async def _verified(look: Look, verify: Verify, judgement: Judgement) -> Judgeme
         return failed
     look.waits_for = Dependency.VERIFIER
     try:
-        scores = await verify([(hit.question, look.text) for hit in judgement.unsure])
-        if len(scores) != len(judgement.unsure) or not all(map(math.isfinite, scores)):
-            raise ValueError(f"the verifier must give {len(judgement.unsure)} finite scores: {scores}")
+        scores = await verify(judgement.pairs)
+        if len(scores) != len(judgement.pairs) or not all(map(math.isfinite, scores)):
+            raise ValueError(f"the verifier must give {len(judgement.pairs)} finite scores: {scores}")
     except NoVerifier:
         verifier_breaker.succeeded()
         return judgement
@@ -359,12 +372,14 @@ def new_entry(decision: Decision, question: Question, answer: Answer) -> store.N
     """The row of an answer that is stored where `decision` says."""
     assert decision.rule is not None, "storable decisions have a rule"
     text = clean(answer.text)
+    said_all = (decision.text, *context.said_in(decision.context))
     return store.NewEntry(
         scope=decision.scope,
         prompt_sha256=decision.prompt_sha256,
         question=decision.text,
         answer=text,
-        vector=decision.vector,
+        vector=None if _hangs_on_more(decision, question, text) else decision.vector,
+        context=decision.context,
         rule_id=decision.rule.id,
         sharing=decision.sharing,
         tenant=question.tenant,
@@ -378,8 +393,14 @@ def new_entry(decision: Decision, question: Question, answer: Answer) -> store.N
         num_tokens=answer.num_tokens,
         took_ms=answer.took_ms,
         ttl_s=decision.rule.ttl_s,
-        is_for_today=wording.lasting(decision.text) is Lasting.THIS_DAY,
+        is_for_today=any(wording.lasting(said) is not Lasting.AS_THE_RULE_SAYS for said in said_all),
     )
+
+
+def _hangs_on_more(decision: Decision, question: Question, answer: str) -> bool:
+    """Whether the answer to what looked as if it stood alone takes up what was said before."""
+    is_alone = bool(question.history) and not decision.context
+    return is_alone and context.is_echoed(answer, decision.text, question.turns)
 
 
 def _note(looked: question_log.Looked | None) -> None:

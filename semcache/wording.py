@@ -1,7 +1,7 @@
-"""What the wording of a question says about it: its language, whether it stands alone, is personal, ages quickly.
+"""What the wording of a question says about it: its language, whether it says enough, is personal, ages quickly.
 
-Pure, and wrong only to the careful side: a question taken for a follow-up, a personal or a short-lived one is
-answered by the model once more.
+Pure, and wrong only to the careful side: a question taken for a personal or a short-lived one is answered by the model
+once more.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from enum import StrEnum
 # The embedding looks at 512 tokens and the guard compares sentences, not documents.
 MAX_SEMANTIC_CHARS = 500
 # Two Chinese characters count as one word.
-MIN_WORDS_FIRST_TURN = 2
-MIN_WORDS_LATER = 3
+MIN_WORDS = 2
 
 
 class Lasting(StrEnum):
@@ -38,18 +37,6 @@ in on at for to from of by with about as into than then so and or but if not no 
 just also too very really any some all more most much many there here get got go"""
 _FUNCTION_WORDS = frozenset(_FUNCTION_WORDS_TEXT.split())
 
-_LEANS_ON_HISTORY_EN = re.compile(
-    r"\b(?:it|its|it's|he|she|him|his|her|hers|they|them|their|theirs|this|that|that's|these|those|there|"
-    r"one|ones|same|another|other|others|instead|again|else|above|former|latter|previous|next|first one|"
-    r"continue|go on|go ahead|do so|yes|yeah|yep|no|nope|ok|okay|sure|thanks|thank you|then|some(?:one|body))\b",
-    re.IGNORECASE,
-)
-# "the refund", "the first slot": whoever says "the" has said before which one. "the Family plan" names it.
-_DEFINITE_EN = re.compile(r"\b[Tt]he (?![A-Z])")
-_STARTS_AS_FOLLOW_UP_EN = re.compile(
-    r"^(?:and|or|but|so|also|because|what about|how about|why not|why|how come|what else|with)\b",
-    re.IGNORECASE,
-)
 _PERSONAL = re.compile(
     r"\b(?:i|i'm|i've|i'd|i'll|me|my|mine|myself|we|our|ours|us)\b|[我俺咱]|本人|@|\d{6,}|\bmy name\b",
     re.IGNORECASE,
@@ -84,20 +71,7 @@ def language(text: str) -> str:
 
 def says_enough(text: str) -> bool:
     """Whether the text says enough to be found by its meaning, and not too much to be compared."""
-    return len(text) <= MAX_SEMANTIC_CHARS and _num_content_words(text) >= MIN_WORDS_FIRST_TURN
-
-
-def stands_alone(text: str, *, is_first_turn: bool) -> bool:
-    """Whether the question means the same without what was said before it.
-
-    A first turn has nothing before it and only must say enough; later ones must not lean on anything. Chinese,
-    Japanese and Korean leave out what was said before without a trace ("退款要多久"), so there only first turns stand
-    alone.
-    """
-    min_words = MIN_WORDS_FIRST_TURN if is_first_turn else MIN_WORDS_LATER
-    if len(text) > MAX_SEMANTIC_CHARS or _num_content_words(text) < min_words:
-        return False
-    return is_first_turn or (language(text) == "latn" and not _leans_on_history(text))
+    return len(text) <= MAX_SEMANTIC_CHARS and _num_content_words(text) >= MIN_WORDS
 
 
 def is_personal(text: str) -> bool:
@@ -109,11 +83,6 @@ def lasting(text: str) -> Lasting:
     if _THIS_MOMENT.search(text):
         return Lasting.THIS_MOMENT
     return Lasting.THIS_DAY if _THIS_DAY.search(text) else Lasting.AS_THE_RULE_SAYS
-
-
-def _leans_on_history(text: str) -> bool:
-    signs = (_LEANS_ON_HISTORY_EN, _STARTS_AS_FOLLOW_UP_EN, _DEFINITE_EN)
-    return is_personal(text) or any(sign.search(text) for sign in signs)
 
 
 def _num_content_words(text: str) -> int:

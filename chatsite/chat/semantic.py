@@ -133,6 +133,7 @@ def question_of(turn: Turn, info: EngineInfo) -> Question:
     return Question(
         text=turn.segments[-1].text,
         history=history_hash(before),
+        turns=turns_of(before),
         tenant=turn.caller.tenant,
         owner=turn.caller.owner,
         model=info.model,
@@ -157,6 +158,13 @@ def said_of(decision: Decision) -> str:
     """What the cache said, as headers and metrics tell it: a hit past its time is `stale-...`."""
     found = decision.outcome.value
     return found.replace("hit", "stale") if decision.hit is not None and decision.hit.is_stale else found
+
+
+def turns_of(segments: Sequence[Segment]) -> tuple[str, ...]:
+    """What was said and answered, in turn; () where it was not in turn."""
+    roles = [segment.role for segment in segments]
+    is_in_turn = roles == ["user", "assistant"] * (len(roles) // 2)
+    return tuple(segment.text for segment in segments) if is_in_turn else ()
 
 
 def history_hash(segments: Sequence[Segment]) -> str:

@@ -23,7 +23,9 @@ def fow(embed: Embed, verify: Verify | None) -> SetFigures:
 
 
 def conversations(embed: Embed, verify: Verify | None) -> SetFigures:
-    tuned, test = (trials.of_conversations(sets.conversations(half), embed) for half in ("dev", "test"))
+    tuned, test = (
+        trials.of_conversations(sets.conversations(half), embed, verify) for half in ("dev", "test")
+    )
     return figures(Halves("fow conversations", tuned, test, PAIRS))
 
 

@@ -38,12 +38,10 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class Talks:
-    """Two conversations that end in like questions; each is what the user said, oldest first, and a whole history."""
+    """Two conversations that end in like questions; each is what was said in turn, the user's question last."""
 
     first: Sequence[str]
     second: Sequence[str]
-    first_history: str
-    second_history: str
     is_same: bool
     kind: str
 
@@ -76,19 +74,13 @@ def intents(name: str, half: str) -> list[Labelled]:
 def conversations(half: str) -> list[Talks]:
     return [
         Talks(
-            first=_said(row["a"]),
-            second=_said(row["b"]),
-            first_history=json.dumps(row["a"]),
-            second_history=json.dumps(row["b"]),
+            first=[message["content"] for message in row["a"]],
+            second=[message["content"] for message in row["b"]],
             is_same=row["same_answer"],
             kind=row["subtype"],
         )
         for row in _json_lines(f"fow_conversations_{half}.jsonl")
     ]
-
-
-def _said(messages: Sequence[dict[str, str]]) -> list[str]:
-    return [message["content"] for message in messages if message["role"] == "user"]
 
 
 def _own_file(language: str) -> Path:

@@ -7,18 +7,19 @@ rules for conversations. Knows no threshold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from semcache import guard, wording
+from semcache import context, guard, wording
 from semcache.evaluation.metrics import NEVER, Trial
 from semcache.evaluation.sets import OUT_OF_SCOPE, Labelled, Pair, Talks
 from semcache.evaluation.vectors import Embed, Verify
 from semcache.judge import MIN_AGREED_CHARS, agree
+from semcache.normalize import canonical
 
 COSINE, GUARDED, VERIFIED = "cosine", "guard", "guard, then verifier"
-PRODUCT, LATER_TURNS = "product", "product, later turns by meaning"
+PRODUCT, PRODUCT_VERIFIED = "product", "product, then verifier"
 NUM_NEIGHBOURS = 8  # as many as the store is asked for
 ROWS_AT_ONCE = 512
 
@@ -95,31 +96,60 @@ def _second_opinions(
     ]
 
 
-def of_conversations(talks: Sequence[Talks], embed: Embed) -> Trials:
+def of_conversations(talks: Sequence[Talks], embed: Embed, verify: Verify | None = None) -> Trials:
     """The first conversation's last answer is stored, the second's last message asked.
 
-    Plain cosine compares last messages, as most caches do. The product finds an answer given later in a conversation by
-    its whole history only; beside it stands what it would serve if messages that stand alone were found by meaning.
+    Plain cosine compares last messages, as most caches do; the product what the answers hang on, too.
     """
+    found: Trials = {COSINE: [], PRODUCT: []}
     similarities = _similarities([(talk.first[-1], talk.second[-1]) for talk in talks], embed)
-    found: Trials = {COSINE: [], PRODUCT: [], LATER_TURNS: []}
-    for talk, similarity in zip(talks, similarities, strict=True):
-        exact = 1.0 if talk.first_history == talk.second_history else -NEVER
-        alone = similarity if _both_stand_alone(talk) else exact
-        shipped = alone if len(talk.first) == 1 else exact
-        for way, score in ((COSINE, similarity), (PRODUCT, shipped), (LATER_TURNS, alone)):
-            found[way].append(Trial(score, talk.is_same, talk.kind))
+    matches = [_matched(talk) for talk in talks]
+    nearness = _similarities([match.embedded for match in matches], embed)
+    for talk, match, similarity, near in zip(talks, matches, similarities, nearness, strict=True):
+        is_served = match.may_serve and not match.doubts
+        found[COSINE].append(Trial(similarity, talk.is_same, talk.kind))
+        found[PRODUCT].append(Trial(near if is_served else -NEVER, talk.is_same, talk.kind))
+    if verify is not None:
+        found[PRODUCT_VERIFIED] = [
+            Trial(score, talk.is_same, talk.kind)
+            for talk, score in zip(talks, _confirmed(matches, verify), strict=True)
+        ]
     return found
 
 
-def _both_stand_alone(talk: Talks) -> bool:
-    stored, asked = talk.first[-1], talk.second[-1]
-    return (
-        wording.stands_alone(stored, is_first_turn=len(talk.first) == 1)
-        and wording.stands_alone(asked, is_first_turn=len(talk.second) == 1)
-        and wording.language(stored) == wording.language(asked)
-        and guard.may_serve(guard.verdicts(stored, asked))
-    )
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """Two conversations as the product compares them; each of `doubts` is for the verifier."""
+
+    embedded: tuple[str, str]
+    may_serve: bool
+    doubts: tuple[tuple[str, str], ...] = ()
+
+
+def _matched(talk: Talks) -> _Match:
+    stored, asked = canonical(talk.first[-1]), canonical(talk.second[-1])
+    if talk.first == talk.second:
+        return _Match((stored, asked), may_serve=True)
+    contexts = context.hangs_on(stored, talk.first[:-1]), context.hangs_on(asked, talk.second[:-1])
+    if contexts[0] is None or contexts[1] is None or wording.language(stored) != wording.language(asked):
+        return _Match((stored, asked), may_serve=False)
+    texts = context.embedded(stored, contexts[0]), context.embedded(asked, contexts[1])
+    verdicts = guard.verdicts(stored, asked)
+    compared = context.compare(*contexts, asked)
+    if compared.why or not guard.may_be_overruled(verdicts):
+        return _Match(texts, may_serve=False)
+    is_unsure = not guard.may_serve(verdicts)
+    return _Match(texts, may_serve=True, doubts=((stored, asked),) * is_unsure + compared.doubts)
+
+
+def _confirmed(matches: Sequence[_Match], verify: Verify) -> Iterator[float]:
+    """1 where nothing is in doubt, the verifier's lowest score where something is, else nothing may serve."""
+    scores = iter(verify([pair for match in matches for pair in match.doubts]))
+    for match in matches:
+        if match.may_serve:
+            yield min((float(next(scores)) for _ in match.doubts), default=1.0)
+        else:
+            yield -NEVER
 
 
 def _verified(pairs: Sequence[tuple[str, str]], verify: Verify) -> Iterator[float]:

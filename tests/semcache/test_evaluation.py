@@ -160,12 +160,49 @@ def test_a_question_out_of_scope_is_not_stored_and_any_answer_to_it_is_wrong():
     assert trial.score < 0.5
 
 
-def test_a_conversation_is_served_by_its_whole_history_not_by_its_last_message():
-    follow_up = Talks(["I am in Oslo", "how long?"], ["I am in Rome", "how long?"], "a", "b", False, "trap")
-    again = Talks(["I am in Oslo", "how long?"], ["I am in Oslo", "how long?"], "a", "a", True, "same")
-    found = trials.of_conversations([follow_up, again], embed)
-    assert [trial.score for trial in found["cosine"]] == [1.0, 1.0]
-    assert [trial.score for trial in found["product"]] == [-NEVER, 1.0]
+def talks(first: list[str], second: list[str], *, is_same: bool) -> Talks:
+    return Talks(first, second, is_same, "same" if is_same else "trap")
+
+
+def test_a_conversation_is_served_by_all_that_its_answer_hangs_on():
+    oslo, rome = (
+        ["I am in Oslo", "Welcome", "how long is the trip?"],
+        ["I am in Rome", "Welcome", "how long is the trip?"],
+    )
+    alone = "Which languages does Tunely support on Android tablets?"
+    found = trials.of_conversations(
+        [
+            talks(oslo, rome, is_same=False),
+            talks(oslo, ["Hello! I am in Oslo", "Welcome", "How long is the trip?"], is_same=True),
+            talks(
+                ["I am in Oslo", "Welcome", "yes please"],
+                ["I am in Oslo", "Welcome", "yes please"],
+                is_same=True,
+            ),
+            talks(["I am in Oslo", "Welcome", alone], ["Do fish sleep", "They do", alone], is_same=True),
+        ],
+        embed,
+    )
+    assert [trial.score for trial in found["cosine"]] == [1.0] * 4
+    assert [trial.score for trial in found["product"]] == [-NEVER, 1.0, 1.0, 1.0]
+
+
+def test_a_verifier_confirms_what_two_conversations_word_differently():
+    cat = talks(
+        ["flying with a cat", "Fine", "is that allowed?"],
+        ["flying with a happy cat", "Fine", "is that allowed?"],
+        is_same=True,
+    )
+    asked: list[tuple[str, str]] = []
+
+    def verify(pairs):
+        asked.extend(pairs)
+        return [0.7] * len(pairs)
+
+    found = trials.of_conversations([cat], embed, verify)
+    assert asked == [("flying with a cat", "flying with a happy cat")]
+    assert [trial.score for trial in found["product"]] == [-NEVER]
+    assert [trial.score for trial in found[trials.PRODUCT_VERIFIED]] == [0.7]
 
 
 @pytest.mark.parametrize(

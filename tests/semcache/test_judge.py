@@ -56,7 +56,7 @@ def test_agreement_never_overrules_numbers_days_negation_or_names(stored, asked)
 
 def test_a_second_opinion_is_asked_where_only_words_are_missing_however_near():
     judged = judge(RULE, "How soon will my parcel come?", neighbours("One.", "Two."))
-    assert [near.entry_id for near in judged.unsure] == [0, 1]
+    assert [doubt.hit.entry_id for doubt in judged.unsure] == [0, 1]
     assert judge(RULE, "How fast is delivery of 3 bags?", neighbours("One.", "Two.")).unsure == ()
 
 

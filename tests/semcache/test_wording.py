@@ -1,47 +1,22 @@
-"""What the wording says: standing alone, personal, short-lived, which writing."""
+"""What the wording says: enough to be found by its meaning, personal, short-lived, which writing."""
 
 from __future__ import annotations
 
 import pytest
 
-from semcache.wording import Lasting, is_personal, language, lasting, stands_alone
+from semcache.wording import Lasting, is_personal, language, lasting, says_enough
 
 
 @pytest.mark.parametrize(
     "text", ["What is the weather in Oslo?", "如何开启自动续费", "What are your opening hours?"]
 )
-def test_first_turns_that_say_enough_stand_alone(text):
-    assert stands_alone(text, is_first_turn=True)
+def test_who_says_enough_may_be_found_by_meaning(text):
+    assert says_enough(text)
 
 
 @pytest.mark.parametrize("text", ["hi", "yes", "why?", "你好", "Who are you?", "x" * 501, "!!!"])
-def test_first_turns_that_say_too_little_or_too_much_do_not(text):
-    assert not stands_alone(text, is_first_turn=True)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "How old is she?", "how do I do that?", "when will someone come out then?", "can you cancel it then please",
-        "What about the price in winter months?", "and the opening hours on bank holidays?", "the morning one then",
-        "ok so how much will the two month freeze cost me?", "please book Thursday morning then",
-        "它的价格是多少", "那上海的天气呢", "这个套餐包含什么内容", "再详细一点介绍", "退款要多久才到账",
-        "how long will the refund take?", "book the first slot", "他住在哪个城市",
-    ],
-)  # fmt: skip
-def test_later_messages_that_lean_on_something_do_not(text):
-    assert not stands_alone(text, is_first_turn=False)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "How many screens can stream at once on the Family plan?",
-        "Which languages does Tunely support on Android tablets?",
-    ],
-)
-def test_later_messages_that_lean_on_nothing_do(text):
-    assert stands_alone(text, is_first_turn=False)
+def test_who_says_too_little_or_too_much_may_not(text):
+    assert not says_enough(text)
 
 
 @pytest.mark.parametrize(
