@@ -110,8 +110,16 @@ class CacheEntryAdmin(admin.ModelAdmin):
     def save_model(self, request: HttpRequest, obj: CacheEntry, form: Any, change: bool) -> None:
         """Ids stand for the text they were made with: an edited text has none and is read anew. No model made it."""
         if form.is_edited:
-            obj.token_ids, obj.tokenizer, obj.num_tokens, obj.may_be_stale = [], "", 0, False
-            obj.save(update_fields=["answer", "token_ids", "tokenizer", "num_tokens", "may_be_stale"])
+            obj.token_ids, obj.tokenizer, obj.num_tokens, obj.took_ms, obj.may_be_stale = (
+                [],
+                "",
+                0,
+                0.0,
+                False,
+            )
+            obj.save(
+                update_fields=["answer", "token_ids", "tokenizer", "num_tokens", "took_ms", "may_be_stale"]
+            )
 
     def construct_change_message(  # type: ignore[override]
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False

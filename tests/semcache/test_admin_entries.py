@@ -194,14 +194,21 @@ def test_a_reader_changes_nothing(reader, name):
 def test_an_edited_answer_is_audited_by_hash_and_loses_its_token_ids(staff):
     rule = factories.rule(ttl_s=86_400)
     entry = factories.row(
-        "a" * 64, "b" * 64, rule, answer="The old one.", token_ids=[1, 2], tokenizer="t", num_tokens=2
+        "a" * 64,
+        "b" * 64,
+        rule,
+        answer="The old one.",
+        token_ids=[1, 2],
+        tokenizer="t",
+        num_tokens=2,
+        took_ms=5,
     )
     form = staff.get(change_url(entry)).context["adminform"].form
     shown = form.initial["answer_sha256"]
     staff.post(change_url(entry), {"answer": "The new one.\r\nSecond line.", "answer_sha256": shown})
     entry.refresh_from_db()
     assert entry.answer == "The new one.\nSecond line."
-    assert (entry.token_ids, entry.tokenizer, entry.num_tokens) == ([], "", 0)
+    assert (entry.token_ids, entry.tokenizer, entry.num_tokens, entry.took_ms) == ([], "", 0, 0)
     assert said() == [f"answer: sha256 {sha256('The old one.')} -> sha256 {sha256(entry.answer)}"]
 
 

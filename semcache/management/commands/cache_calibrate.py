@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
+from django.db.models.functions import Now
 
 from semcache import calibration, calibration_rows, service
 from semcache.admin_audit import note_by_itself
@@ -84,7 +85,7 @@ def apply(one: Calibrated) -> str:
             accept_similarity=one.rule.accept_similarity,
             verify_similarity=one.rule.verify_similarity,
         )
-        if as_read.update(**one.changes) != 1:
+        if as_read.update(**one.changes, updated_at=Now()) != 1:
             return ""
         note_by_itself(one.rule, f"calibrated: {said}")
     service.forget_rules()
