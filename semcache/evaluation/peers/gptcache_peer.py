@@ -26,18 +26,30 @@ class GPTCachePeer:
 
     def __init__(self, folder: Path, dimension: int) -> None:
         self.dimension = dimension  # read by GPTCache
-        self._store = get_data_manager(
-            CacheBase("sqlite", sql_url="sqlite://"),
-            VectorBase("faiss", dimension=dimension, index_path=str(folder / "faiss.index")),
-            max_size=MOST_STORED,  # as shipped it forgets all but 1,000
-        )
-        self._shipped, self._open = self._cache(self.threshold), self._cache(0.0)
+        self._folder = folder
+        self._num_stores = 0
+        self._begin_anew()
 
     def fill(self, texts: Sequence[str], vectors: Iterable[Vector]) -> None:
-        self._forget()
+        # Deleting one question is faster than a new store, deleting thousands is much slower.
+        if len(texts) == 1:
+            self._forget()
+        else:
+            self._begin_anew()
         arrays = [np.asarray(vector, dtype=np.float32) for vector in vectors]
         answers = [str(place) for place in range(len(texts))]
         self._store.import_data(list(texts), answers, arrays, [None] * len(texts))
+
+    def _begin_anew(self) -> None:
+        self._num_stores += 1
+        self._store = get_data_manager(
+            CacheBase("sqlite", sql_url="sqlite://"),
+            VectorBase(
+                "faiss", dimension=self.dimension, index_path=str(self._folder / f"{self._num_stores}.faiss")
+            ),
+            max_size=MOST_STORED,  # as shipped it forgets all but 1,000
+        )
+        self._shipped, self._open = self._cache(self.threshold), self._cache(0.0)
 
     def _forget(self) -> None:
         """As its own eviction deletes."""
