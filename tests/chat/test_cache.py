@@ -96,6 +96,22 @@ def test_where_a_system_message_stands_is_part_of_the_question() -> None:
     assert key(system, first, last) != key(first, system, last)
 
 
+def test_what_was_said_before_is_told_in_turn_or_not_at_all() -> None:
+    info = EngineInfo(
+        "e", "m", "r", "t", 100, 100, "fp32", "cpu", "", 0, 1, is_trial_model=False, default_temperature=0.0
+    )
+    system, said, answered = Segment("system", "s"), Segment("user", "a"), Segment("assistant", "b")
+
+    def turns(*before: Segment) -> tuple[str, ...]:
+        return question_of(Turn(Caller(1, "1"), uuid4(), (*before, Segment("user", "c"))), info).turns
+
+    assert turns(system) == ()
+    assert turns(system, said, answered) == ("a", "b")
+    assert turns(said, answered, said, answered) == ("a", "b", "a", "b")
+    for out_of_turn in ((said,), (answered, said), (said, answered, system), (said, system, answered)):
+        assert turns(*out_of_turn) == ()
+
+
 async def test_between_the_thresholds_the_engines_verifier_decides(
     caching: Socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
