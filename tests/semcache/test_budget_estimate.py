@@ -35,7 +35,7 @@ def num_tightened(wrong: float, check_share: float, num_requests: int, num_seeds
 
 
 def test_a_fifth_wrong_and_a_tenth_checked_is_found_within_200_requests():
-    """996 of these 1,000 seeds."""
+    """999 of these 1,000 seeds."""
     assert num_tightened(wrong=0.2, check_share=0.1, num_requests=200) >= 0.99 * NUM_SEEDS
 
 
