@@ -13,7 +13,8 @@ from tests.livesite import LiveSite, live_site
 
 @pytest.fixture(scope="package")
 def site() -> Iterator[LiveSite]:
-    with live_site("v1", SEMCACHE_BUDGET_MS="5000") as running:  # a busy machine must not turn hits into misses
+    # A busy machine must not turn hits into misses.
+    with live_site("v1", SEMCACHE_BUDGET_MS="5000") as running:
         yield running
 
 
