@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from semcache import guard
 from semcache.followup import stands_alone
@@ -24,8 +24,9 @@ from semcache.wording import MAX_SEMANTIC_CHARS
 MAX_TURNS_CHARS = 12_000
 # The encoder reads 512 tokens.
 MAX_EMBEDDED_CHARS = 1500
-# So many pairs of one conversation may need a second opinion.
-MAX_DOUBTS = 4
+# So many parts of two conversations may be worded differently, and so many of them need a second opinion: the guard's
+# work holds up the process.
+MAX_REWORDED, MAX_DOUBTS = 8, 4
 
 Exchange = tuple[str, str]
 
@@ -128,22 +129,23 @@ def _without_aside(longer: list[Exchange], num_more: int, text: str) -> Iterator
 
 
 def _compared(one: list[Exchange], other: list[Exchange]) -> Comparison:
+    parts = zip(chain.from_iterable(one), chain.from_iterable(other), strict=True)
+    reworded = [(left, right) for left, right in parts if left != right]
+    if len(reworded) > MAX_REWORDED:
+        return Comparison("too much is worded differently")
     doubts: list[tuple[str, str]] = []
-    for mine, theirs in zip(one, other, strict=True):
-        for left, right in zip(mine, theirs, strict=True):
-            why = _difference(left, right)
-            if why is None:
-                continue
-            if why or len(doubts) == MAX_DOUBTS:
-                return Comparison(why or "too much is worded differently")
-            doubts.append((left, right))
+    for left, right in reworded:
+        why = _difference(left, right)
+        if why is None:
+            continue
+        if why or len(doubts) == MAX_DOUBTS:
+            return Comparison(why or "too much is worded differently")
+        doubts.append((left, right))
     return Comparison(doubts=tuple(doubts))
 
 
 def _difference(left: str, right: str) -> str | None:
     """None where the two say the same, "" where only words lack their equal, else the evidence against it."""
-    if left == right:
-        return None
     if not left or not right or max(len(left), len(right)) > MAX_SEMANTIC_CHARS:
         return "only one of them says it" if not (left and right) else "too long to compare"
     found = guard.verdicts(left, right)

@@ -118,6 +118,15 @@ def test_a_conversation_with_too_many_doubts_is_not_the_same():
     assert why_not(first, second) == "too much is worded differently"
 
 
+def test_conversations_in_quite_other_words_are_not_even_compared(monkeypatch):
+    """The guard's work for one look-up is bounded, however long the conversations are."""
+    first = sum(((f"I like bird {number}", "Good.") for number in range(9)), ())
+    second = sum(((f"I like birds {number}", "Good.") for number in range(9)), ())
+    assert why_not(first[:16], second[:16]) == ""
+    monkeypatch.setattr(context, "guard", None)
+    assert why_not(first, second) == "too much is worded differently"
+
+
 ASIDE = ("Totally off topic, when does the pool reopen?", "In January.", "my swimsuit is lonely", "Ha.")
 
 

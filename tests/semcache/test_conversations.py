@@ -14,10 +14,11 @@ from django.db import transaction
 
 from semcache import context, service
 from semcache.context import Comparison
+from semcache.look import Look
 from semcache.models import CacheEntry, CacheRule
 from semcache.service import Answer, Decision, Outcome, Reason, lookup, remember
 from tests.semcache import factories
-from tests.semcache.factories import all_alike, question
+from tests.semcache.factories import all_alike, all_apart, question
 
 FLIGHT = ("I have a Saver flight to Lisbon", "Noted.")
 SAME_FLIGHT = ("Hi there! I have a Saver flight to Lisbon", "Noted. Thanks!")
@@ -72,6 +73,21 @@ async def test_a_cache_that_forgot_to_store_the_context_would_be_noticed(monkeyp
     await sync_to_async(CacheEntry.objects.update)(context=[])
     assert (await asked_after(SAME_FLIGHT, FEE)).hit is None
     assert (await lookup(question(FEE), all_alike)).hit is not None
+
+
+async def test_a_cache_that_kept_follow_ups_where_others_find_them_would_be_noticed(monkeypatch):
+    await sync_to_async(CacheRule.objects.update)(sharing="public")
+    key = Look.home.fget(Look(after(FLIGHT, FEE), FEE, _own_scope="any"))[1]
+    monkeypatch.setattr(Look, "home", property(lambda look: (look.scopes[0], key)))
+    monkeypatch.setattr(Look, "searched", property(lambda look: look.scopes))
+    await answered(FLIGHT, FEE, "£30.")
+    assert (await asked_after(SAME_FLIGHT, FEE, owner="user:2")).hit is not None
+
+
+async def test_a_neighbour_that_is_far_is_not_compared():
+    await answered(FLIGHT, FEE, "£30.")
+    decision = await lookup(after(SAME_FLIGHT, FEE), all_apart)
+    assert [candidate.verdicts for candidate in decision.candidates] == [()]
 
 
 async def test_the_first_message_of_a_conversation_is_not_answered_from_the_middle_of_another():
