@@ -73,11 +73,11 @@ def judge(
         is_near = hit.similarity >= rule.verify_similarity
         is_agreed = not asked and hit is neighbours[0] and agree([near.answer for near in neighbours])
         verdicts = _evidence(hit, text, is_refused=hit.entry_id in refused) if is_near else ()
-        may_serve, may_ask = guard.may_serve(verdicts), guard.may_be_overruled(verdicts)
-        before = context.compare(hit.context, asked, text) if is_near and may_ask else context.Comparison()
-        verdicts += _of_context(before) if hit.context or asked else ()
-        may_serve = is_near and before == context.Comparison() and (may_serve or (is_agreed and may_ask))
-        may_ask = is_near and may_ask and not before.why
+        is_clean, may_ask = guard.may_serve(verdicts), is_near and guard.may_be_overruled(verdicts)
+        before = context.compare(hit.context, asked, text) if may_ask else context.Comparison()
+        verdicts += _of_context(before) if may_ask and (hit.context or asked) else ()
+        may_serve = may_ask and before == context.Comparison() and (is_clean or is_agreed)
+        may_ask = may_ask and not before.why
         is_accepted = hit.similarity >= rule.accept_similarity and rule.tightened == Tightened.NO
         is_served = served is None and may_serve and is_accepted
         served = hit if is_served else served
