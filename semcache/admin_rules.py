@@ -73,7 +73,10 @@ class CacheRuleAdmin(BudgetPages):
                 "description": _("A change acts within two seconds, on stored answers too."),
             },
         ),
-        (_("How alike a question must be"), {"fields": ("accept_similarity", "verify_similarity")}),
+        (
+            _("How alike a question must be"),
+            {"fields": ("accept_similarity", "verify_similarity", "is_strict")},
+        ),
         (_("How many answers may be wrong"), {"fields": ("wrong_share", "check_share")}),
     )
 

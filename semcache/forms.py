@@ -40,7 +40,7 @@ class CacheRuleForm(forms.ModelForm):
         model = CacheRule
         fields = (
             "name", "is_enabled", "priority", "pattern", "keywords", "examples", "example_similarity", "tenant",
-            "model", "mode", "sharing", "ttl_s", "stale_s", "accept_similarity", "verify_similarity",
+            "model", "mode", "sharing", "ttl_s", "stale_s", "accept_similarity", "verify_similarity", "is_strict",
             "max_temperature", "capacity", "wrong_share", "check_share", "tags",
         )  # fmt: skip
 

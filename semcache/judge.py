@@ -73,11 +73,13 @@ def judge(
         is_near = hit.similarity >= rule.verify_similarity
         is_agreed = not asked and hit is neighbours[0] and agree([near.answer for near in neighbours])
         verdicts = _evidence(hit, text, is_refused=hit.entry_id in refused) if is_near else ()
-        is_clean, may_ask = guard.may_serve(verdicts), is_near and guard.may_be_overruled(verdicts)
+        is_clean = guard.may_serve(verdicts)
+        # A strict rule takes nobody's word against a missing one.
+        may_ask = is_near and (is_clean or (guard.may_be_overruled(verdicts) and not rule.is_strict))
         before = context.compare(hit.context, asked, text) if may_ask else context.Comparison()
         verdicts += _of_context(before) if may_ask and (hit.context or asked) else ()
         may_serve = may_ask and before == context.Comparison() and (is_clean or is_agreed)
-        may_ask = may_ask and not before.why
+        may_ask = may_ask and not before.why and not (rule.is_strict and before.doubts)
         is_accepted = hit.similarity >= rule.accept_similarity and rule.tightened == Tightened.NO
         is_served = served is None and may_serve and is_accepted
         served = hit if is_served else served

@@ -105,6 +105,15 @@ class CacheRule(models.Model):
             "From here up to the accepted similarity a second opinion is asked; without one nothing is served there."
         ),
     )
+    is_strict = models.BooleanField(
+        _("strict"),
+        default=False,
+        db_default=False,
+        help_text=_(
+            "Only what the guard finds no difference in is served by meaning, not even a word without its equal: "
+            "neither a second opinion nor several agreeing answers can overrule it."
+        ),
+    )
     max_temperature = models.FloatField(
         _("highest temperature"), default=1.0, validators=[MinValueValidator(0.0), MaxValueValidator(2.0)]
     )
@@ -215,13 +224,13 @@ class CacheEntry(models.Model):
             models.CheckConstraint(condition=~Q(answer=""), name="entry_has_an_answer"),
         ]
 
+    def __str__(self) -> str:
+        return self.question[:80]
+
     @property
     def is_promotable(self) -> bool:
         """Whether it is an own answer under a rule that makes such answers public."""
         return self.sharing == "private" and self.rule.sharing == "promoted"
-
-    def __str__(self) -> str:
-        return self.question[:80]
 
 
 class CacheEntryUse(models.Model):

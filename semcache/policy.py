@@ -66,6 +66,7 @@ class Rule:
     accept_similarity: float = 0.97
     verify_similarity: float = 0.90
     max_temperature: float = 1.0
+    is_strict: bool = False
     stale_s: int = 0
     check_share: float = 0.0
     tightened: str = ""

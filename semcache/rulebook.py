@@ -72,6 +72,7 @@ def as_value(row: CacheRule) -> Rule:
         accept_similarity=row.accept_similarity,
         verify_similarity=row.verify_similarity,
         max_temperature=row.max_temperature,
+        is_strict=row.is_strict,
         stale_s=row.stale_s,
         check_share=row.check_share,
         tightened=row.tightened,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -63,3 +64,19 @@ def test_a_second_opinion_is_asked_where_only_words_are_missing_however_near():
 def test_agreement_serves_nothing_below_the_threshold():
     far = [hit(number, "How fast is delivery?", LONG, similarity=0.89) for number in range(3)]
     assert judge(RULE, "How soon will my parcel come?", far).hit is None
+
+
+def test_under_a_strict_rule_nothing_overrules_a_missing_word():
+    strict = replace(RULE, is_strict=True)
+    asked = "How soon will my parcel come?"
+    judged = judge(strict, asked, neighbours(LONG, LONG, LONG))
+    assert (judged.hit, judged.reason, judged.unsure) == (None, Reason.GUARDED, ())
+    assert judge(RULE, asked, neighbours(LONG, LONG, LONG)).hit is not None
+    assert judge(RULE, asked, neighbours("Soon.")).unsure, "the verifier would be asked"
+
+
+def test_a_strict_rule_serves_what_the_guard_finds_no_difference_in():
+    strict = replace(RULE, is_strict=True)
+    assert judge(strict, "how fast is delivery?", neighbours("Fast.")).hit is not None
+    grey = judge(replace(strict, accept_similarity=0.99), "how fast is delivery?", neighbours("Fast."))
+    assert grey.hit is None and len(grey.unsure) == 1, "a second opinion may still agree"
