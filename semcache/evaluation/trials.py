@@ -130,12 +130,12 @@ def _matched(talk: Talks) -> _Match:
     stored, asked = canonical(talk.first[-1]), canonical(talk.second[-1])
     if talk.first == talk.second:
         return _Match((stored, asked), may_serve=True)
-    contexts = context.hangs_on(stored, talk.first[:-1]), context.hangs_on(asked, talk.second[:-1])
-    if contexts[0] is None or contexts[1] is None or wording.language(stored) != wording.language(asked):
+    before, now = context.hangs_on(stored, talk.first[:-1]), context.hangs_on(asked, talk.second[:-1])
+    if before is None or now is None or wording.language(stored) != wording.language(asked):
         return _Match((stored, asked), may_serve=False)
-    texts = context.embedded(stored, contexts[0]), context.embedded(asked, contexts[1])
+    texts = context.embedded(stored, before), context.embedded(asked, now)
     verdicts = guard.verdicts(stored, asked)
-    compared = context.compare(*contexts, asked)
+    compared = context.compare(before, now, asked)
     if compared.why or not guard.may_be_overruled(verdicts):
         return _Match(texts, may_serve=False)
     is_unsure = not guard.may_serve(verdicts)
