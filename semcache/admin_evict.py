@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
-from semcache import store
+from semcache import promotion, store
 from semcache.models import CacheEntry
 
 BATCH = 500
@@ -19,7 +20,10 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What the entries have in common; "" and None do not narrow. At least one thing must."""
+    """What the entries have in common; "" and None do not narrow. At least one thing must.
+
+    What is chosen by whose it is includes the public answers that rest on theirs.
+    """
 
     rule_id: int | None = None
     model_revision: str = ""
@@ -28,26 +32,20 @@ class Chosen:
     older_than_s: int | None = None
 
     def entries(self) -> QuerySet[CacheEntry]:
-        values = {
-            "rule_id": self.rule_id,
-            "model_revision": self.model_revision or None,
-            "tenant": self.tenant or None,
-            "owner": self.owner or None,
-        }
-        found = CacheEntry.objects.filter(
-            **{name: value for name, value in values.items() if value is not None}
-        )
+        found = CacheEntry.objects.filter(**self._given("rule_id", "model_revision"))
+        whose = self._given("tenant", "owner")
+        if whose:
+            public = promotion.resting_on(CacheEntry.objects.filter(**whose))
+            found = found.filter(Q(**whose) | Q(pk__in=public.values("pk")))
         if self.older_than_s is not None:
             found = found.filter(created_at__lte=Now() - timedelta(seconds=self.older_than_s))
         return found
 
     def __str__(self) -> str:
-        said = [
-            f"{name}={getattr(self, name)}"
-            for name in self.__dataclass_fields__
-            if getattr(self, name) not in ("", None)
-        ]
-        return ", ".join(said)
+        return ", ".join(f"{name}={value}" for name, value in self._given(*self.__dataclass_fields__).items())
+
+    def _given(self, *names: str) -> dict[str, Any]:
+        return {name: value for name in names if (value := getattr(self, name)) not in ("", None)}
 
 
 def evict_all(entries: QuerySet[CacheEntry]) -> int:

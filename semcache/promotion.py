@@ -17,7 +17,9 @@ from itertools import combinations
 from typing import Any
 from uuid import UUID
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.crypto import salted_hmac
 
 from semcache import personal, store
@@ -164,6 +166,16 @@ def withdraw(generations: Sequence[UUID]) -> int:
         copies.filter(scope=scope, prompt_sha256=key).values_list("pk", flat=True) for scope, key in places
     ]
     return store.delete([pk for pks in found for pk in pks]) if places else 0
+
+
+def resting_on(entries: QuerySet[CacheEntry]) -> QuerySet[CacheEntry]:
+    """The public answers that rest on any of these own ones."""
+    asked = CachePromotion.objects.filter(
+        scope=OuterRef("scope"),
+        prompt_sha256=OuterRef("prompt_sha256"),
+        entries__overlap=ArraySubquery(entries.values("pk")),
+    )
+    return CacheEntry.objects.filter(Exists(asked), source=CacheEntry.Source.PROMOTION)
 
 
 def trim(batch: int = BATCH) -> int:

@@ -95,6 +95,18 @@ def test_to_evict_the_public_answer_takes_it_back(staff, own):
     assert len(CachePromotion.objects.get().askers) == 1, "counted anew"
 
 
+@pytest.mark.parametrize(("wanted", "num_left"), [
+    ({"owner": "user:1"}, 0), ({"owner": "user:1", "tenant": "default"}, 0), ({"owner": "user:2"}, 2),
+    ({"tenant": "elsewhere"}, 2),
+])  # fmt: skip
+def test_what_came_from_a_creator_goes_with_the_public_answers_that_rest_on_it(staff, own, wanted, num_left):
+    staff.post(act(own, "promote"))
+    evict_many = reverse("admin:semcache_evict_many")
+    assert staff.get(evict_many, wanted).context["num_entries"] == 2 - num_left
+    staff.post(evict_many, wanted)
+    assert CacheEntry.objects.count() == num_left
+
+
 TRIED = reverse("admin:semcache_try_json")
 
 
