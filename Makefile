@@ -56,8 +56,8 @@ bench-claims: models
 train-verifier: models
 	@$(PY) -m inference.verifier.train --data semcache/evaluation/data $(ARGS)
 
-# Alone on a quiet machine. ARGS: --quick, --sizes N ..., --json FILE
-bench-cache: $(TOOLS)
+# About ten minutes, alone on a quiet machine. ARGS: --quick, --sizes N ..., --verifier FOLDER, --json FILE
+bench-cache: $(TOOLS) models
 	@$(PY) -m tests.bench.cache $(ARGS)
 
 simulate: $(PRODUCT)

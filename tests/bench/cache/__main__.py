@@ -1,83 +1,95 @@
-"""`python -m tests.bench.cache [--quick] [--sizes N ...] [--json FILE]`: measure the cache on a PostgreSQL of its own.
+"""`python -m tests.bench.cache [--quick] [--sizes N ...]`: measure the cache on a PostgreSQL and beside an engine of
+its own, print the figures, and write the table of docs/semcache/benchmarks.md.
 
-Knows the order of things. A quick run shows that everything works; its numbers mean little.
+Knows the order of things. A quick run shows that everything works with a scripted engine; its numbers mean little.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import asyncio
 import os
+import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import django
 from django.core.management import call_command
 
+from tests.bench import host
+from tests.bench.cache import engine, report
 from tests.plugins.servers import Servers
 
 if TYPE_CHECKING:
     from tests.bench.cache.measure import Figure
 
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "semcache"
 SIZES = (1000, 10_000, 100_000)
-QUICK_SIZES = (200,)
+QUICK_SIZES = (400,)
 GROWTH_SIZE = 10_000
+# What is not begun by then is left out; what hangs for so much longer is ended.
+LIMIT_S = 660
+GRACE_S = 120
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
-    with _site():
-        from tests.bench.cache.measure import measure
-
-        _say_load()
-        figures = []
-        for size in options.sizes:
-            with_growth = options.quick or size == GROWTH_SIZE
-            for figure in measure(size, options.lookups, with_growth=with_growth):
-                print(line(figure), flush=True)
-                figures.append(figure)
-    if options.json:
-        options.json.write_text(as_json(figures))
+    _end_in_order(options.limit_s + GRACE_S)
+    machine = _machine()
+    print(machine + ("\n" if host.is_quiet() else "\nWARNING: this machine is not quiet\n"), flush=True)
+    figures: list[Figure] = []
+    with (
+        _site() as folder,
+        asyncio.Runner() as runner,
+        engine.running(folder, runner, is_scripted=options.quick, verifier=options.verifier) as lane,
+    ):
+        missing = _measure(options, lane, runner, figures)
+    if options.json is not None:
+        options.json.write_text(report.as_json(figures, machine, missing), encoding="utf-8")
+        report.write_table(options.json, options.json.with_suffix(".md"))
     return 0
 
 
-def line(figure: Figure) -> str:
-    times = ""
-    if figure.times_ms:
-        times = f"p50 {figure.quantile(0.5):7.2f} ms   p95 {figure.quantile(0.95):7.2f} ms"
-    facts = "   ".join(f"{name} {value:.1f}" for name, value in figure.facts.items())
-    return f"{figure.rows:>8}  {figure.what:<32} {times:<34}{facts}".rstrip()
+def _measure(
+    options: argparse.Namespace, lane: engine.Engine, runner: asyncio.Runner, figures: list[Figure]
+) -> list[str]:
+    """Adds to `figures`; what could not be measured."""
+    from tests.bench.cache.measure import Measurement
 
-
-def as_json(figures: Sequence[Figure]) -> str:
-    rows = [
-        {
-            "rows": figure.rows,
-            "what": figure.what,
-            "p50_ms": round(figure.quantile(0.5), 3) if figure.times_ms else None,
-            "p95_ms": round(figure.quantile(0.95), 3) if figure.times_ms else None,
-            "count": len(figure.times_ms),
-            **{name: round(value, 3) for name, value in figure.facts.items()},
-        }
-        for figure in figures
-    ]
-    return json.dumps(rows, indent=1) + "\n"
+    missing = []
+    if not runner.run(lane.client.info()).verifier:
+        missing.append("verified look-ups, because no verifier is loaded (ENGINE_VERIFY_MODEL or --verifier)")
+        print(f"NOT MEASURED: {missing[0]}\n", flush=True)
+    ends_at = time.monotonic() + options.limit_s
+    for size in options.sizes:
+        of_size = Measurement(size, options.lookups, lane, runner)
+        for figure in of_size.figures(with_growth=options.quick or size == GROWTH_SIZE):
+            print(report.line(figure), flush=True)
+            figures.append(figure)
+            if time.monotonic() > ends_at:
+                missing.append(f"what follows {figure.what!r} at {size:,} entries, because time was up")
+                print(f"NOT MEASURED: {missing[-1]}", flush=True)
+                return missing
+    return missing
 
 
 @contextmanager
-def _site() -> Iterator[None]:
-    """Servers that end with the run, and the site's tables in them."""
-    with tempfile.TemporaryDirectory(prefix="rill-bench-") as folder:
-        servers = Servers(Path(folder))
+def _site() -> Iterator[Path]:
+    """Servers that end with the run, and the site's tables in them; the folder is the run's."""
+    with tempfile.TemporaryDirectory(prefix="rill-bench-") as name:
+        folder = Path(name)
+        servers = Servers(folder)
         try:
             os.environ |= {**servers.addresses(), "DJANGO_SETTINGS_MODULE": "chatsite.settings"}
             django.setup()
             call_command("migrate", verbosity=0)
-            yield
+            yield folder
         finally:
             from django.db import connections
 
@@ -85,21 +97,42 @@ def _site() -> Iterator[None]:
             servers.stop()
 
 
-def _say_load() -> None:
-    print(
-        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; vectors of 384 numbers, no model's time\n",
-        flush=True,
-    )
+def _end_in_order(limit_s: float) -> None:
+    """Servers and engine end with this process, also when it is told to end or hangs."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        sys.exit(f"ended by {signal.Signals(number).name}")
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGALRM, end)
+    signal.alarm(int(limit_s))
+
+
+def _machine() -> str:
+    parts = [host.processor(), f"load before {os.getloadavg()[0]:.1f}"]
+    return ", ".join([*parts, f"commit {commit}"] if (commit := host.commit()) else parts)
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.cache", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one small size, few look-ups")
+    parser.add_argument(
+        "--quick", action="store_true", help="one small size, few look-ups, a scripted engine"
+    )
     parser.add_argument("--sizes", type=int, nargs="+", metavar="N", help=f"rows (default {SIZES})")
-    parser.add_argument("--json", type=Path, help="file to write the figures to")
+    parser.add_argument("--verifier", default="", metavar="FOLDER", help="instead of ENGINE_VERIFY_MODEL")
+    parser.add_argument(
+        "--limit-s", type=int, default=LIMIT_S, help=f"begin nothing later (default {LIMIT_S})"
+    )
+    parser.add_argument(
+        "--json",
+        type=Path,
+        help="figures to write (default: the docs' own); the page of that name gets their table",
+    )
     options = parser.parse_args(arguments)
+    if options.json is None and not (options.quick or options.sizes):
+        options.json = DOCS / "benchmarks.json"
     options.sizes = options.sizes or (QUICK_SIZES if options.quick else SIZES)
-    options.lookups = 20 if options.quick else 500
+    options.lookups = 20 if options.quick else 300
     return options
 
 

@@ -1,12 +1,12 @@
 """A table of the wanted size, filled as the door would fill it: half private entries of many owners, half shared ones.
 
-Scopes and keys are the look-up's own; vectors are random, so that a neighbour is found by the question's own vector
-only. Knows no clock.
+Scopes and keys are the look-up's own. The first questions are real ones with their real vectors; they are those that
+are asked. All others stand for the mass: made-up words with random vectors. Knows no clock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import connection
@@ -19,17 +19,26 @@ from semcache.policy import Rule
 from semcache.rulebook import as_value
 from semcache.service import forget_rules
 
-DIM = 384
+# So many questions of each half are real ones.
+NUM_REAL = 200
 # An owner's scope is 1 % of the private half, but never fewer rows than this.
 MIN_PER_OWNER = 10
 # Small enough for the site's time limit of a statement while the vector index is there.
 BATCH = 500
+VERBS = (
+    "archive", "print", "translate", "share", "rename", "encrypt", "restore", "schedule", "publish", "merge", "compare",
+    "annotate", "delegate", "approve", "record", "convert", "monitor", "duplicate", "inspect", "transcribe",
+)  # fmt: skip
+THINGS = (
+    "contracts", "photographs", "spreadsheets", "meetings", "recipes", "songs", "maps", "drawings", "newsletters",
+    "podcasts",
+)  # fmt: skip
 INSERT = """
 INSERT INTO semcache_cacheentry (scope, prompt_sha256, question, answer, embedding, rule_id, sharing, tenant, owner,
        model_revision, embedder, token_ids, tokenizer, num_tokens, is_pinned, created_at, expires_at)
 SELECT scope, key, question, repeat('An answer of the usual length. ', 20),
        (SELECT array_agg(random() - 0.5) FROM generate_series(1, %(dim)s) WHERE question <> '')::vector,
-       %(rule)s, %(sharing)s, 'bench', owner, '1', 'random', '{}', '', 0, false,
+       %(rule)s, %(sharing)s, 'bench', owner, '1', %(embedder)s, '{}', '', 0, false,
        statement_timestamp() - interval '1 minute', statement_timestamp() + interval '1 day'
   FROM unnest(%(scopes)s::text[], %(keys)s::text[], %(questions)s::text[], %(owners)s::text[])
        AS row (scope, key, question, owner)"""
@@ -37,35 +46,28 @@ SELECT scope, key, question, repeat('An answer of the usual length. ', 20),
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One half of the table: what its questions look like, and the rule that they meet."""
+    """One half of the table: what its questions look like, the rule that they meet, and who embeds them."""
 
     name: str
     text: str
     alike: str
     num_owners: int
+    embedder: str
+    dim: int
 
     def question(self, number: int, *, is_alike: bool = False) -> Question:
-        """By letters, because a long number would make a question personal."""
-        text = (self.alike if is_alike else self.text).format(letters(number))
+        text = (self.alike if is_alike else self.text).format(topic(number))
         return Question(
             text, history="", tenant="bench", owner=f"user:{number % self.num_owners}", model="m", model_revision="1",
-            system_prompt="", parameters="{}", temperature=None, embedder="random",
+            system_prompt="", parameters="{}", temperature=None, embedder=self.embedder,
         )  # fmt: skip
 
 
-def kinds(num_rows: int) -> tuple[Kind, Kind]:
+def kinds(num_rows: int, embedder: str, dim: int) -> tuple[Kind, Kind]:
     num_owners = max(1, min(100, num_rows // 2 // MIN_PER_OWNER))
-    return (
-        Kind(
-            "private",
-            "Which plans include backup for {}?",
-            "Which of the plans include a backup for {}?",
-            num_owners,
-        ),
-        Kind(
-            "public", "Which prices include backup for {}?", "Which of the prices include a backup for {}?", 1
-        ),
-    )
+    private = "Which plans let a team {}?", "Which of the plans let a team {}?"
+    public = "Which prices let a team {}?", "Which of the prices let a team {}?"
+    return Kind("private", *private, num_owners, embedder, dim), Kind("public", *public, 1, embedder, dim)
 
 
 def empty() -> None:
@@ -84,11 +86,11 @@ def fill(kind: Kind, numbers: Sequence[int]) -> None:
         _insert(kind, rule, numbers[start : start + BATCH])
 
 
-def vectors(kind: Kind, numbers: Iterable[int]) -> dict[int, list[float]]:
-    """The stored vectors of these questions."""
-    texts = {canonical(kind.question(number).text): number for number in numbers}
-    rows = CacheEntry.objects.filter(question__in=list(texts)).values_list("question", "embedding")
-    return {texts[text]: list(map(float, embedding)) for text, embedding in rows}
+def set_vectors(kind: Kind, vectors: Mapping[int, Sequence[float]]) -> None:
+    """The real vectors of these questions."""
+    for number, vector in vectors.items():
+        text = canonical(kind.question(number).text)
+        CacheEntry.objects.filter(question=text).update(embedding=list(vector))
 
 
 def bytes_of_table() -> tuple[int, int]:
@@ -107,6 +109,14 @@ def run_long(sql: str) -> None:
         cursor.execute("RESET statement_timeout")
 
 
+def topic(number: int) -> str:
+    """What a question is about, each its own: something to do, or a made-up word. By letters, because a long number
+    would make a question personal."""
+    if number < NUM_REAL:
+        return f"{VERBS[number // len(THINGS)]} {THINGS[number % len(THINGS)]}"
+    return f"use {letters(number)}"
+
+
 def letters(number: int) -> str:
     """A word for a number, each its own; no word of any language that a rule might know."""
     digits = [(number // 20**place) % 20 for place in range(5)]
@@ -123,7 +133,9 @@ def _insert(kind: Kind, rule: Rule, numbers: Iterable[int]) -> None:
         scope, key = look.home
         places.append((scope.digest(), key, look.text, question.owner))
     scopes, keys, questions, owners = (list(column) for column in zip(*places, strict=True))
-    values = {"dim": DIM, "rule": rule.id, "sharing": kind.name, "scopes": scopes, "keys": keys, "questions": questions,
-              "owners": owners}  # fmt: skip
+    values = {
+        "dim": kind.dim, "embedder": kind.embedder, "rule": rule.id, "sharing": kind.name, "scopes": scopes,
+        "keys": keys, "questions": questions, "owners": owners,
+    }  # fmt: skip
     with connection.cursor() as cursor:
         cursor.execute(INSERT, values)

@@ -20,6 +20,7 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 def main(arguments: list[str] | None = None) -> int:
     from inference.models.resolve import resolve
+    from tests.bench import host
     from tests.bench.claims import machine, report
     from tests.bench.claims.every import CLAIMS
     from tests.bench.claims.rig import Rig
@@ -29,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     folder = resolve(options.model, config.data_dir)
     rig = Rig(folder, options.dtype, 1 if options.quick else options.rounds, options.quick)
     facts = machine.describe(rig.model())
-    print(f"{facts}\n" + ("" if machine.is_quiet() else "WARNING: this machine is not quiet\n"), flush=True)
+    print(f"{facts}\n" + ("" if host.is_quiet() else "WARNING: this machine is not quiet\n"), flush=True)
     findings = {}
     for name, measure in CLAIMS.items():
         if options.names and name not in options.names:
