@@ -231,8 +231,8 @@ async def test_a_likeness_that_was_not_looked_at_would_be_noticed(committed, emb
 async def test_a_failure_taken_for_no_likeness_would_be_noticed(committed, monkeypatch):
     whole = service._text_embedded
 
-    async def forgiving(look, embed, unsure=()):
-        missing = await whole(look, embed, unsure)
+    async def forgiving(look, embed, text, unsure=()):
+        missing = await whole(look, embed, text, unsure)
         return None if unsure else missing
 
     monkeypatch.setattr(service, "_text_embedded", forgiving)
