@@ -27,7 +27,7 @@ from semcache import erasure as cache_erasure
 from semcache import service
 from semcache.complaints import mark_wrong
 from semcache.erasure import TRACES
-from semcache.models import CacheCheck, CacheEntry, CacheRule
+from semcache.models import CacheCheck, CacheEntry, CacheLook, CacheRule
 from semcache.normalize import canonical, exact_key
 from tests.chat.conftest import open_socket
 from tests.chat.socket import Socket
@@ -132,6 +132,8 @@ async def written() -> None:
 async def leave_traces(socket: Socket) -> list[str]:
     """A stored answer, a semantic hit that was complained of, one that staff calls wrong, and all that is kept of them;
     what must be nowhere afterwards."""
+    await written()  # by tests before
+    await run_in_db(lambda: CacheLook.objects.all().delete())
     await run_in_db(
         lambda: CacheRule.objects.update(
             mode="semantic", verify_similarity=0.3, accept_similarity=0.3, wrong_share=1.0

@@ -65,6 +65,7 @@ OPPOSITES = [
 
 @pytest.mark.parametrize(("one", "other"), OPPOSITES + [(b, a) for a, b in OPPOSITES])
 async def test_opposites_are_never_served_however_alike(one, other):
+    """SC-01."""
     await factories.store(one, "the answer to one", all_alike)
     decision = await ask(other, all_alike)
     assert (decision.outcome, decision.reason) == (Outcome.MISS, Reason.GUARDED)
@@ -79,6 +80,7 @@ async def test_opposites_are_never_served_however_alike(one, other):
     ],
 )
 async def test_the_guard_lets_paraphrases_through(one, other):
+    """SC-01: a guard that stops everything is none."""
     await factories.store(one, "the answer", all_alike)
     assert (await ask(other, all_alike)).outcome is Outcome.HIT_SEMANTIC
 
@@ -209,6 +211,7 @@ async def test_token_ids_stay_with_the_text_they_were_made_with():
 
 
 async def test_broken_text_is_cleaned_the_same_way_in_key_and_row():
+    """DB-03."""
     assert (
         await factories.store("ab\x00cd ok \ud83d end \udc97", "x\x00y \ud83d \U0001f600", all_apart)
         is not None
