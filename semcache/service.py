@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 
 MAX_ANSWER_CHARS = 200_000
 MAX_QUESTION_CHARS = 20_000
-# More than any embedder reads. What is longer is never found by its meaning; only a rule's examples are compared with it.
+# More than any embedder reads. What is longer is never found by meaning; only a rule's examples are compared with it.
 MAX_EMBEDDED_CHARS = 4000
 REMEMBER_WITHIN_S = 3.0
 
@@ -260,7 +260,8 @@ async def _embedded(look: Look, embed: Embed) -> Reason | None:
         return Reason.TIGHTENED if look.rule.is_exact_by_itself else Reason.NOT_STORED
     is_known = look.text_vector is not None and not look.context
     missing = None if is_known else await _text_embedded(look, embed, look.embedded)
-    look.vector = look.text_vector
+    # What is known by now may be the last message's alone, which is not the whole conversation's.
+    look.vector = None if missing else look.text_vector
     return missing
 
 

@@ -15,6 +15,7 @@ from semcache.examples import ExampleBook
 from semcache.policy import Rule, by_example, choose, compiled
 from tests.semcache import factories
 
+LATER = "how long does delivery to Norway take?"
 HEALTH = ("does aspirin help against a headache?", "how do I treat a burn?")
 
 
@@ -237,3 +238,19 @@ async def test_a_failure_taken_for_no_likeness_would_be_noticed(committed, monke
 
     monkeypatch.setattr(service, "_text_embedded", forgiving)
     assert await num_shared(factories.broken) == 3
+
+
+async def test_a_conversation_is_never_stored_by_the_vector_of_its_last_message_alone(committed, embed):
+    """The last message is embedded for the examples first; the conversation's own vector may then fail to come."""
+    await factories.arule(name="Health", priority=1, mode="off", examples=list(HEALTH))
+    await factories.arule(name="Rest", priority=1000)
+
+    async def fails_then(texts: list[str]) -> list[Sequence[float]]:
+        if LATER not in texts and not set(texts) <= set(HEALTH):
+            raise ConnectionError("gone meanwhile")
+        return await embed(texts)
+
+    turns = ("Do you sell bicycles?", "Yes, in twelve colours.")
+    decision = await service.lookup(factories.question(LATER, history="h", turns=turns), fails_then)
+    assert decision.reason is Reason.EMBEDDER_FAILED and decision.rule.name == "Rest"
+    assert decision.vector is None
