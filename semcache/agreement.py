@@ -16,9 +16,17 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]+")
 
 def agreement(one: str, other: str) -> float:
     """0 to 1: twice the words they share through all their words; 0 when their numbers differ."""
-    if set(_NUMBER.findall(one)) != set(_NUMBER.findall(other)):
+    if numbers_of(one) != numbers_of(other):
         return 0.0
-    left, right = Counter(_WORD.findall(one.lower())), Counter(_WORD.findall(other.lower()))
+    left, right = words_of(one), words_of(other)
     if not left or not right:
         return float(one.strip() == other.strip())
     return 2 * (left & right).total() / (left.total() + right.total())
+
+
+def numbers_of(text: str) -> frozenset[str]:
+    return frozenset(_NUMBER.findall(text))
+
+
+def words_of(text: str) -> Counter[str]:
+    return Counter(_WORD.findall(text.lower()))

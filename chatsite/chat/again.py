@@ -23,7 +23,8 @@ from chatsite.db import run_in_db
 from chatsite.engine import engine, engine_info
 from inference.errors import EngineError
 from inference.types import GenerateRequest, Owner, Sampling, Segment
-from semcache import again, service
+from semcache import again, budget, service
+from semcache.comparison import first_sentence, says_otherwise
 from semcache.service import Answer
 
 logger = logging.getLogger(__name__)
@@ -41,11 +42,23 @@ class Refresh(msgspec.Struct, frozen=True, tag="refresh"):
     created_at: datetime
 
 
+class Check(msgspec.Struct, frozen=True, tag="check"):
+    """To be compared with the stored answer that `generation` repeated; it was served by its meaning."""
+
+    generation: UUID
+    rule: int
+    entry: int
+    served: str
+    served_at: datetime
+    similarity: float
+    score: float | None
+
+
 class Order(msgspec.Struct, frozen=True):
     """What is made again, as it travels to the worker. `run` names this one making; `revision` is the model's."""
 
     run: UUID
-    purpose: Refresh
+    purpose: Refresh | Check
     tenant: str
     owner: str
     segments: tuple[Segment, ...]
@@ -94,6 +107,35 @@ async def _used(order: Order, answer: Answer) -> bool:
     match order.purpose:
         case Refresh(entry, created_at):
             return await run_in_db(service.refresh, entry, created_at, order.revision, answer)
+        case Check() as check:
+            return answer.is_complete and await _compared(check, answer.text)
+
+
+async def _compared(check: Check, made: str) -> bool:
+    """Takes what the model says now as the measure for the rule that served: a proxy (`semcache.comparison`)."""
+    score = await _score(first_sentence(check.served), first_sentence(made))
+    await run_in_db(
+        budget.record,
+        check.rule,
+        "sampled",
+        says_otherwise(check.served, made, score),
+        generation=check.generation,
+        entry=check.entry,
+        similarity=check.similarity,
+        score=check.score,
+        served_at=check.served_at,
+    )
+    return True
+
+
+async def _score(one: str, other: str) -> float | None:
+    """The verifier's, where there is one: without its word the words decide."""
+    try:
+        (score,) = await engine().verify([(one, other)])
+    except EngineError as error:
+        logger.debug("two answers were compared by their words: %s", error)
+        return None
+    return score
 
 
 def _request(order: Order) -> GenerateRequest:

@@ -1,4 +1,5 @@
-"""What is made again after a hit: an answer past its time, so that the next one gets a fresh one.
+"""What is made again after a hit: an answer past its time, for the next one who asks, and a sample of those that were
+served by their meaning, to learn how often that is wrong.
 
 Never at the cost of anybody who asks: it is decided when the hit was served, sent while the engine has nobody waiting,
 at most a few are under way in all, and one that is not picked up soon is dropped. Knows the way to the worker.
@@ -8,24 +9,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
+from dataclasses import replace
 from uuid import uuid4
 
 import msgspec
 from celery import current_app
 from django.conf import settings
 from django.db import Error as DatabaseError
+from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from chatsite.chat.again import Order, Refresh
+from chatsite.chat.again import Check, Order, Refresh
 from chatsite.chat.semantic import Looked, leading_of
 from chatsite.chat.turn import Turn
 from chatsite.db import run_in_db
 from chatsite.engine import engine
 from inference.errors import EngineError
 from inference.types import Segment
-from semcache import again
+from semcache import again, budget
 from semcache.normalize import sha256_of
-from semcache.service import Hit
+from semcache.policy import Rule
+from semcache.service import Hit, Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -56,28 +61,52 @@ async def all_sent() -> None:
 
 def _order(turn: Turn, looked: Looked) -> Order | None:
     """None when there is nothing to make again, or the asker wants nothing of this stored."""
-    hit = looked.hit
-    if hit is None or not turn.cache.may_store or not hit.is_stale:
+    hit, decision = looked.hit, looked.decision
+    if hit is None or decision.rule is None or not turn.cache.may_store:
         return None
-    segments = _question_of(hit, turn, looked)
-    if sum(len(segment.text) for segment in segments) > MAX_CHARS:
+    if hit.is_stale:
+        order = _refresh(turn, looked, hit)
+    elif decision.outcome is Outcome.HIT_SEMANTIC and budget.wants_check(decision.rule):
+        order = _check(turn, looked, hit, decision.rule)
+    else:
         return None
+    return order if sum(len(segment.text) for segment in order.segments) <= MAX_CHARS else None
+
+
+def _refresh(turn: Turn, looked: Looked, hit: Hit) -> Order:
+    """By what the stored answer answers: this very question with its history, or the first turn that was found."""
+    is_same_question = hit.prompt_sha256 == looked.decision.prompt_sha256
+    found = (*leading_of(turn.segments), Segment("user", hit.question))
+    purpose = Refresh(hit.entry_id, hit.created_at)
+    return _ordered(turn, looked, purpose, turn.segments if is_same_question else found)
+
+
+def _check(turn: Turn, looked: Looked, hit: Hit, rule: Rule) -> Order:
+    """By what was asked, with the words that the model finds likeliest."""
+    purpose = Check(
+        generation=turn.generation,
+        rule=rule.id,
+        entry=hit.entry_id,
+        served=hit.answer[:MAX_CHARS],
+        served_at=timezone.now(),
+        similarity=hit.similarity,
+        score=next((one.score for one in looked.decision.candidates if one.is_served), None),
+    )
+    order = _ordered(turn, looked, purpose, turn.segments)
+    return msgspec.structs.replace(order, sampling=replace(turn.sampling, temperature=0.0))
+
+
+def _ordered(turn: Turn, looked: Looked, purpose: Refresh | Check, segments: Sequence[Segment]) -> Order:
     return Order(
         run=uuid4(),
-        purpose=Refresh(hit.entry_id, hit.created_at),
+        purpose=purpose,
         tenant=turn.caller.tenant,
         owner=turn.caller.owner,
-        segments=segments,
+        # Without their ids, which only spare the engine some work.
+        segments=tuple(Segment(segment.role, segment.text) for segment in segments),
         sampling=turn.sampling,
         revision=looked.question.model_revision,
     )
-
-
-def _question_of(hit: Hit, turn: Turn, looked: Looked) -> tuple[Segment, ...]:
-    """What the stored answer answers: this very question with its history, or the first turn that was found instead."""
-    if hit.prompt_sha256 == looked.decision.prompt_sha256:
-        return tuple(Segment(segment.role, segment.text) for segment in turn.segments)
-    return (*leading_of(turn.segments), Segment("user", hit.question))
 
 
 async def _sent(order: Order) -> None:
@@ -103,7 +132,11 @@ def _reserved(order: Order) -> bool:
 
 def _what(order: Order) -> str:
     """The same for everybody who wants the same made again."""
-    return sha256_of("refresh", str(order.purpose.entry))
+    match order.purpose:
+        case Refresh(entry):
+            return sha256_of("refresh", str(entry))
+        case Check(generation):
+            return sha256_of("check", str(generation))
 
 
 def _send(order: Order) -> None:

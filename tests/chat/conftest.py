@@ -16,12 +16,14 @@ from django.db import connections
 from pytest_asyncio import is_async_test
 
 from chatsite.accounts.models import Tenant, User
+from chatsite.chat import again_asked
 from chatsite.chat.running import running
 from chatsite.db import run_in_db
 from chatsite.engine import close_engine
 from inference.testing import EngineProcess, scripted_engine
-from semcache import service
-from semcache.models import CacheRule
+from semcache import flights, service
+from semcache.models import CacheFlight, CacheRule
+from tests.chat.broker import Broker
 from tests.chat.socket import Socket
 
 ORIGIN = "http://localhost:8000"
@@ -97,6 +99,34 @@ async def caching(
     socket = await open_socket(user)
     yield socket
     await socket.close()
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
+    broker = Broker()
+    monkeypatch.setattr(again_asked, "current_app", broker)
+    return broker
+
+
+@pytest_asyncio.fixture(loop_scope="package")
+async def stale_site(
+    engine: EngineProcess, config: Any, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[None]:
+    """One rule that serves answers for an hour past their time."""
+
+    def only_rule() -> None:
+        CacheRule.objects.all().delete()
+        CacheFlight.objects.all().delete()
+        CacheRule.objects.create(name="everything", mode="exact", sharing="private", ttl_s=60, stale_s=3600)
+
+    config(cache_enabled=True, max_live_per_user=1000)
+    monkeypatch.setattr(settings, "SEMCACHE_BUDGET_MS", 20_000)
+    monkeypatch.setattr(flights, "STEP_WITHIN_S", 20.0)
+    monkeypatch.setattr(again_asked, "SENT_WITHIN_S", 20.0)
+    await run_in_db(only_rule)
+    service.forget_rules()
+    yield
+    await again_asked.all_sent()
 
 
 async def open_socket(user: User) -> Socket:

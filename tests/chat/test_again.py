@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import json
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import msgspec
 import pytest
-import pytest_asyncio
-from django.conf import settings
 from django.utils import timezone
-from kombu.exceptions import OperationalError
 
 from chatsite.accounts.models import UsageRecord, User
 from chatsite.chat import again, again_asked, tasks
@@ -24,59 +18,19 @@ from chatsite.chat.models import Generation
 from chatsite.chat.turn import CacheControl, Turn
 from chatsite.db import run_in_db
 from chatsite.engine import engine as client
-from inference.testing import EngineProcess, script_text
+from inference.testing import script_text
 from inference.types import Sampling, Segment
 from semcache import again as places
-from semcache import flights, service
-from semcache.models import CacheEntry, CacheFlight, CacheRule
+from semcache.models import CacheEntry, CacheFlight
+from tests.chat.again_site import age, heard
+from tests.chat.broker import Broker
 from tests.chat.conftest import open_socket
 from tests.chat.test_cache_flight import Heard, read, turn_of
 
+pytestmark = pytest.mark.usefixtures("stale_site")
+
 ASKED = script_text(text="Both of them.")
 HOUR = timedelta(hours=1)
-
-
-@dataclass
-class Broker:
-    """Stands in for the queue: what was sent, as it would be read by a worker."""
-
-    orders: list[again.Order] = field(default_factory=list)
-    sent: list[dict[str, Any]] = field(default_factory=list)
-    is_away: bool = False
-
-    def send_task(self, name: str, args: list[Any], **options: Any) -> None:
-        if self.is_away:
-            raise OperationalError
-        self.sent.append({"name": name, **options})
-        self.orders.append(msgspec.convert(json.loads(json.dumps(args[0])), again.Order))
-
-
-@pytest.fixture
-def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
-    broker = Broker()
-    monkeypatch.setattr(again_asked, "current_app", broker)
-    return broker
-
-
-@pytest_asyncio.fixture(loop_scope="package", autouse=True)
-async def stale_site(
-    engine: EngineProcess, config: Any, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[None]:
-    """One rule that serves answers for an hour past their time."""
-
-    def only_rule() -> None:
-        CacheRule.objects.all().delete()
-        CacheFlight.objects.all().delete()
-        CacheRule.objects.create(name="everything", mode="exact", sharing="private", ttl_s=60, stale_s=3600)
-
-    config(cache_enabled=True, max_live_per_user=1000)
-    monkeypatch.setattr(settings, "SEMCACHE_BUDGET_MS", 20_000)
-    monkeypatch.setattr(flights, "STEP_WITHIN_S", 20.0)
-    monkeypatch.setattr(again_asked, "SENT_WITHIN_S", 20.0)
-    await run_in_db(only_rule)
-    service.forget_rules()
-    yield
-    await again_asked.all_sent()
 
 
 async def stored(user: User, text: str = ASKED, segments: tuple[Segment, ...] = ()) -> CacheEntry:
@@ -84,21 +38,8 @@ async def stored(user: User, text: str = ASKED, segments: tuple[Segment, ...] = 
     turn = turn_of(user, text)
     await read(Turn(turn.caller, turn.generation, segments) if segments else turn, Heard())
     entry = await run_in_db(CacheEntry.objects.get)
-    await run_in_db(_age, entry)
+    await run_in_db(age, entry)
     return entry
-
-
-def _age(entry: CacheEntry) -> None:
-    made = timezone.now() - timedelta(minutes=2)
-    CacheEntry.objects.update(answer="Only one.", created_at=made, expires_at=made + timedelta(minutes=1))
-    entry.refresh_from_db()
-
-
-async def heard(turn: Turn) -> Heard:
-    """What the asker is told; whatever follows from it has been sent, too."""
-    heard = await read(turn, Heard())
-    await again_asked.all_sent()
-    return heard
 
 
 async def num_places() -> int:
@@ -112,8 +53,8 @@ async def test_a_stale_answer_is_served_at_once_and_made_anew_for_the_next(
     told = await heard(turn_of(user, ASKED))
     assert told.text == "Only one." and told.accepted is not None and told.ended is not None
     assert (told.accepted.cache_outcome, told.ended.origin) == ("stale-exact", "exact")
-    assert told.ended.cache_is_stale and told.ended.cache_age_s and told.ended.cache_age_s >= 120
-    assert told.accepted.cache_age_s == told.ended.cache_age_s
+    assert told.ended.cache_is_stale and told.ended.cacheage_s and told.ended.cacheage_s >= 120
+    assert told.accepted.cacheage_s == told.ended.cacheage_s
     (order,) = broker.orders
     assert await again.make(order)
     entry = await run_in_db(CacheEntry.objects.get)
@@ -128,7 +69,7 @@ async def test_a_stale_answer_is_served_at_once_and_made_anew_for_the_next(
 async def test_the_page_is_told_that_it_was_stale_also_when_it_comes_back(user: User, broker: Broker) -> None:
     socket = await open_socket(user)
     await socket.ask(ASKED)
-    await run_in_db(_age, await run_in_db(CacheEntry.objects.get))
+    await run_in_db(age, await run_in_db(CacheEntry.objects.get))
     accepted, done = await socket.ask(ASKED)
     assert (done["origin"], done["cache_is_stale"]) == ("exact", True)
     assert (await run_in_db(Generation.objects.get, pk=accepted["generation"])).cache_is_stale
