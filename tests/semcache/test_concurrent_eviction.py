@@ -60,6 +60,16 @@ def test_the_same_clean_up_delivered_three_times_at_once_has_one_effect(task):
     assert sum(deleted) == 70 - expected
 
 
+def test_a_row_in_somebodys_hand_holds_up_no_clean_up_and_goes_with_the_next():
+    rule = factories.rule(ttl_s=86_400)
+    rows(rule, 3, name="dead", expires_at=timezone.now() - timedelta(hours=1))
+    with transaction.atomic():
+        held = CacheEntry.objects.select_for_update().order_by("id").first()
+        assert at_once(tasks.expire_entries) == [2]
+    assert list(CacheEntry.objects.all()) == [held]
+    assert tasks.expire_entries() == 1
+
+
 def test_while_one_worker_counts_what_is_too_many_another_one_deletes_nothing():
     rule = factories.rule(capacity=20, ttl_s=86_400)
     rows(rule, 30)

@@ -69,6 +69,8 @@ def test_rows_survive_the_way_down_to_the_first_migration_and_rules_the_way_up(t
     rule.refresh_from_db()
     entry = factories.row(scope("s"), scope("a"), rule, embedding=[0.6, 0.8])
     entry.delete()
+    # What is written at every hit costs no log, as before.
+    assert rows("SELECT relpersistence FROM pg_class WHERE relname = 'semcache_cacheentryuse'") == [("u",)]
 
 
 def test_more_rows_than_a_batch_go_when_a_scope_loses_its_embedder(tables):
