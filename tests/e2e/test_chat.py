@@ -200,7 +200,7 @@ def core_of(site: LiveSite) -> int:
     return int(pid)
 
 
-def test_a_cached_answer_is_marked_and_can_be_asked_fresh(tab: Tab, site: LiveSite) -> None:
+def test_a_cached_answer_is_marked_also_as_stale_and_can_be_asked_fresh(tab: Tab, site: LiveSite) -> None:
     question = "What is the weather like on the first floor?"
     tab.ask(question)
     tab.wait_for_end()
@@ -209,6 +209,10 @@ def test_a_cached_answer_is_marked_and_can_be_asked_fresh(tab: Tab, site: LiveSi
     tab.ask(question)
     tab.wait_for_end()
     expect(tab.answer.locator(".truth")).to_contain_text("from cache, same question")
+    expect(tab.answer.locator(".truth")).not_to_contain_text("refreshed")
+    site.sql("UPDATE chat_generation SET cache_is_stale = true WHERE origin = 'exact'")
+    tab.page.reload()
+    expect(tab.answer.locator(".truth")).to_contain_text("just now · being refreshed")
     tab.answer.get_by_role("button", name="Ask the model instead of the cache").click()
     expect(tab.answer.locator(".variants")).to_contain_text("2/2")
     tab.wait_for_end()
@@ -216,14 +220,14 @@ def test_a_cached_answer_is_marked_and_can_be_asked_fresh(tab: Tab, site: LiveSi
 
 
 def test_a_thumb_down_on_a_cached_answer_says_what_it_does_and_does_it(tab: Tab, site: LiveSite) -> None:
-    question = "What is the weather like on the second floor?"
+    question = "Will umbrellas be of use to lighthouse keepers?"
     tab.ask(question)
     tab.wait_for_end()
     up, down = (tab.answer.get_by_role("button", name=name) for name in ("Good answer", "Bad answer"))
     up.press("Enter")
     expect(up).to_have_attribute("aria-pressed", "true")
     expect(tab.page.get_by_role("status")).to_have_text("Thank you.")
-    until(lambda: site.sql(COUNT_STORED, question[6:]) != [(0,)], tab.page)
+    until(lambda: site.sql(COUNT_STORED, question[5:]) != [(0,)], tab.page)
     tab.new_chat()
     tab.ask(question)
     tab.wait_for_end()
@@ -233,7 +237,7 @@ def test_a_thumb_down_on_a_cached_answer_says_what_it_does_and_does_it(tab: Tab,
     expect(down).to_have_attribute("aria-pressed", "true")
     expect(tab.answer.locator(".rated")).to_contain_text("not given to this question any more")
     expect(tab.page.get_by_role("status")).to_contain_text("not given to this question any more")
-    assert site.sql(COUNT_STORED, question[6:]) == [(0,)]
+    assert site.sql(COUNT_STORED, question[5:]) == [(0,)]
     tab.page.reload()
     expect(down).to_have_attribute("aria-pressed", "true")
     expect(up).to_have_attribute("aria-pressed", "false")
