@@ -28,7 +28,7 @@ from django.utils.translation import gettext_lazy as _
 
 from semcache import imports
 from semcache.admin_audit import note_row
-from semcache.admin_words import worded
+from semcache.admin_words import PRIVATE, worded
 from semcache.import_file import MAX_ROWS, Row, Trouble, UnreadableFile, read_rows
 from semcache.import_rows import Judged, NobodyToAsk, Refusal, Terms, judged
 from semcache.lending import lent
@@ -227,8 +227,11 @@ def _preview(name: str, found: list[Judged], rule: CacheRule) -> Preview:
 
 
 def _shown(one: Judged) -> Shown:
-    words = "" if one.why is None else worded(REFUSALS, one.why)
-    return Shown(one.row, f"{words}: {one.about}" if one.about else words)
+    if one.why is None:
+        return Shown(one.row, "")
+    words = worded(REFUSALS, one.why)
+    about = worded(PRIVATE, one.about) if one.why is Refusal.NOT_SHARED else one.about
+    return Shown(one.row, f"{words}: {about}" if about else words)
 
 
 def _problem(num_accepted: int, rule: CacheRule) -> str:

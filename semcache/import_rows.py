@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from django.db.models.functions import Now
 
-from semcache import personal, service
+from semcache import personal, process, service
 from semcache.decision import Answer, Decision, Question, Reason
 from semcache.import_file import Row
 from semcache.lending import Asked, lent
@@ -81,7 +81,7 @@ async def judged(rows: Sequence[Row], terms: Terms, with_vectors: bool = True) -
     asked = await lent("", terms.tenant, "")
     if asked is None:
         raise NobodyToAsk
-    by_example = any(rule.examples for rule in await in_database(service.rules.fresh))
+    by_example = any(rule.examples for rule in await in_database(process.rules.fresh))
     # Without an embedder's name nothing is embedded, which a rule with examples needs.
     embedder = asked.question.embedder if with_vectors or by_example else ""
     question = replace(asked.question, owner="", system_prompt=terms.system_prompt, embedder=embedder)
@@ -121,7 +121,7 @@ async def _placed(row: Row, terms: Terms, question: Question, lane: Asked) -> Ju
         return Judged(row, Refusal.PERSONAL, ", ".join(found))
     shared = _shared(decision)
     if shared is None:
-        return Judged(row, Refusal.NOT_SHARED)
+        return Judged(row, Refusal.NOT_SHARED, str(decision.why_private or ""))
     entry = service.new_entry(shared, question, Answer(answer, is_complete=True))
     return Judged(row, entry=replace(entry, source=CacheEntry.Source.IMPORT))
 

@@ -14,7 +14,7 @@ from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from semcache import import_file, import_rows, imports, service, tasks
+from semcache import import_file, import_rows, imports, pipeline, service, tasks
 from semcache.admin_import import NUM_SHOWN, REFUSALS, TROUBLES
 from semcache.import_file import Trouble
 from semcache.import_rows import Refusal
@@ -36,7 +36,7 @@ def lent(settings, monkeypatch) -> None:
     def here(work: Callable[..., Any], *args: Any, **named: Any) -> Awaitable[Any]:
         return sync_to_async(work)(*args, **named)
 
-    monkeypatch.setattr(service, "in_database", here)
+    monkeypatch.setattr(pipeline, "in_database", here)
     monkeypatch.setattr(import_rows, "in_database", here)
 
 
@@ -75,6 +75,7 @@ def test_a_preview_shows_what_is_taken_and_stores_nothing(staff, rule):
     page = response.content.decode()
     assert "2 of 3 rows can be imported" in page and "Nothing is stored yet" in page
     assert [one.row.question for one in preview.refused] == ["How do I pay?"]
+    assert preview.refused[0].why.endswith("own: it speaks of somebody, or holds what leads to a person")
     assert page.count("such a question is its asker") == 3, "the reason, the first rows, the refused ones"
     assert not CacheEntry.objects.exists() and not CacheImport.objects.exists()
     assert not LogEntry.objects.exists()
