@@ -53,8 +53,8 @@ async def test_a_stale_answer_is_served_at_once_and_made_anew_for_the_next(
     told = await heard(turn_of(user, ASKED))
     assert told.text == "Only one." and told.accepted is not None and told.ended is not None
     assert (told.accepted.cache_outcome, told.ended.origin) == ("stale-exact", "exact")
-    assert told.ended.cache_is_stale and told.ended.cacheage_s and told.ended.cacheage_s >= 120
-    assert told.accepted.cacheage_s == told.ended.cacheage_s
+    assert told.ended.cache_is_stale and told.ended.cache_age_s and told.ended.cache_age_s >= 120
+    assert told.accepted.cache_age_s == told.ended.cache_age_s
     (order,) = broker.orders
     assert await again.make(order)
     entry = await run_in_db(CacheEntry.objects.get)
