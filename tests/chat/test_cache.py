@@ -15,7 +15,7 @@ from chatsite.chat.turn import Caller, Turn
 from chatsite.db import run_in_db
 from chatsite.engine import engine
 from inference.types import EngineInfo, Segment
-from semcache import judge, service
+from semcache import judge, pipeline, service
 from semcache.models import CacheEntry, CacheRule
 from tests.chat.socket import Socket
 
@@ -74,7 +74,7 @@ async def test_a_slow_cache_is_a_miss(caching: Socket, monkeypatch: pytest.Monke
         await asyncio.Event().wait()
 
     monkeypatch.setattr(settings, "SEMCACHE_BUDGET_MS", 20)
-    monkeypatch.setattr(service, "in_database", slow)
+    monkeypatch.setattr(pipeline, "in_database", slow)
     _, done = await caching.ask("Is anybody there?")
     assert (done["state"], done["origin"]) == ("complete", "model")
 

@@ -24,7 +24,7 @@ from chatsite.db import run_in_db
 from chatsite.engine import engine
 from inference.types import Owner, Segment
 from semcache import erasure as cache_erasure
-from semcache import service
+from semcache import process, service
 from semcache.complaints import mark_wrong
 from semcache.erasure import TRACES
 from semcache.models import CacheCheck, CacheEntry, CacheLook, CacheRule
@@ -125,7 +125,7 @@ STORED, ASKED = "Which plans include backup?", "Which of the plans include a bac
 
 async def written() -> None:
     """Until what was noted of look-ups stands in the table, whoever writes it."""
-    await asyncio.gather(*service._flushes)
+    await asyncio.gather(*process._flushes)
     await service.flush_hits()
 
 

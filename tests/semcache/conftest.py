@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth import get_user_model
 from django.db import connection, connections
 
-from semcache import service
+from semcache import process
 from semcache.breaker import Breaker
 from semcache.hours import HourCounter
 from semcache.models import CacheRule
@@ -23,13 +23,13 @@ from semcache.usage import HitCounter
 def fresh_process(monkeypatch: pytest.MonkeyPatch, settings) -> None:
     settings.SEMCACHE_BUDGET_MS = 30_000  # a busy test machine must not turn hits into timeouts
     settings.SEMCACHE_ASKED_BY = ""  # no engine runs beside these tests
-    monkeypatch.setattr(service, "rules", RuleBook())
-    monkeypatch.setattr(service, "hits", HitCounter())
-    monkeypatch.setattr(service, "hours", HourCounter())
-    monkeypatch.setattr(service, "looks", QuestionLog())
-    monkeypatch.setattr(service, "store_breaker", Breaker())
-    monkeypatch.setattr(service, "embedder_breaker", Breaker())
-    monkeypatch.setattr(service, "verifier_breaker", Breaker())
+    monkeypatch.setattr(process, "rules", RuleBook())
+    monkeypatch.setattr(process, "hits", HitCounter())
+    monkeypatch.setattr(process, "hours", HourCounter())
+    monkeypatch.setattr(process, "looks", QuestionLog())
+    monkeypatch.setattr(process, "store_breaker", Breaker())
+    monkeypatch.setattr(process, "embedder_breaker", Breaker())
+    monkeypatch.setattr(process, "verifier_breaker", Breaker())
 
 
 @pytest.fixture(autouse=True)

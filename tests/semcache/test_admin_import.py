@@ -36,7 +36,8 @@ def lent(settings, monkeypatch) -> None:
     def here(work: Callable[..., Any], *args: Any, **named: Any) -> Awaitable[Any]:
         return sync_to_async(work)(*args, **named)
 
-    monkeypatch.setattr(pipeline, "in_database", here)
+    for module in (service, pipeline):
+        monkeypatch.setattr(module, "in_database", here)
     monkeypatch.setattr(import_rows, "in_database", here)
 
 

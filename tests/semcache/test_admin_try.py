@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.urls import reverse
 
-from semcache import service
+from semcache import pipeline, process, service
 from semcache.admin_words import CHECKS, OUTCOMES, REASONS
 from semcache.decision import Outcome, Reason
 from semcache.guard import CHECKS as GUARD_CHECKS
@@ -34,7 +34,8 @@ def lent(settings, monkeypatch) -> None:
     def here(work: Callable[..., Any], *args: Any, **named: Any) -> Awaitable[Any]:
         return sync_to_async(work)(*args, **named)
 
-    monkeypatch.setattr(service, "in_database", here)
+    for module in (service, pipeline):
+        monkeypatch.setattr(module, "in_database", here)
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def test_an_exact_match_is_told_with_its_entry_and_is_not_counted(staff, stored)
     found = response.context["found"]
     assert found.decision.outcome is Outcome.HIT_EXACT
     assert [one.entry_id for one in found.shown] == [stored.pk]
-    assert service.hits.flush() == 0
+    assert process.hits.flush() == 0
     page = response.content.decode()
     assert "Hit: the same words" in page
     for act in ("evict", "pin", "wrong-hit"):
@@ -89,14 +90,22 @@ def test_a_hit_by_meaning_can_be_put_out_of_the_rules_reach(staff, stored):
     response = staff.get(PAGE, reworded)
     (one,) = response.context["found"].shown
     assert one.is_served and 0 < float(one.raised) - one.similarity <= 0.0001
-    rule, url = CacheRule.objects.get(), reverse("admin:semcache_tune_rule", args=[CacheRule.objects.get().pk])
-    assert f'action="{url}"' in response.content.decode() and f'value="{one.raised}"' in response.content.decode()
+    rule, url = (
+        CacheRule.objects.get(),
+        reverse("admin:semcache_tune_rule", args=[CacheRule.objects.get().pk]),
+    )
+    assert (
+        f'action="{url}"' in response.content.decode()
+        and f'value="{one.raised}"' in response.content.decode()
+    )
     assert staff.post(url, {"accept_similarity": one.raised}).status_code == 302
     rule.refresh_from_db()
     assert rule.accept_similarity == float(one.raised)
     again = staff.get(PAGE, reworded).context["found"]
     assert again.decision.reason is Reason.GREY_ZONE and [one.raised for one in again.shown] == [""]
-    assert [one.raised for one in staff.get(PAGE, SAME).context["found"].shown] == [""], "no threshold decides here"
+    assert [one.raised for one in staff.get(PAGE, SAME).context["found"].shown] == [""], (
+        "no threshold decides here"
+    )
 
 
 def test_the_json_says_the_same_with_codes_and_times(staff, stored):

@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connection
 
-from semcache import service, store
+from semcache import process, store
 from semcache.breaker import Breaker
 from semcache.models import CacheEntry
 from semcache.service import Outcome, Reason
@@ -57,7 +57,7 @@ async def test_a_slow_database_costs_its_budget_then_nothing_and_is_asked_again_
     monkeypatch, settings
 ):
     now = [0.0]
-    monkeypatch.setattr(service, "store_breaker", Breaker(max_failures=2, rest_s=10.0, clock=lambda: now[0]))
+    monkeypatch.setattr(process, "store_breaker", Breaker(max_failures=2, rest_s=10.0, clock=lambda: now[0]))
     await factories.arule()
     await factories.store("Describe rain.", "Wet.")
     await ask("Describe rain.")  # the rules are read
@@ -71,7 +71,7 @@ async def test_a_slow_database_costs_its_budget_then_nothing_and_is_asked_again_
     assert (await ask("Describe rain.")).reason is Reason.RESTING
     now[0] = 10.0
     assert (await ask("Describe rain.")).outcome is Outcome.HIT_EXACT
-    assert service.store_breaker.allows()
+    assert process.store_breaker.allows()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import transaction
 
-from semcache import context, service
+from semcache import context, service, store
 from semcache.context import Comparison
 from semcache.look import Look
 from semcache.models import CacheEntry, CacheRule
@@ -177,7 +177,7 @@ async def test_a_verifier_is_asked_about_what_was_said_before_and_its_lowest_sco
 
 
 async def test_no_more_pairs_are_scored_than_there_is_time_for():
-    for number in range(service.store.NUM_NEIGHBOURS):
+    for number in range(store.NUM_NEIGHBOURS):
         turns = tuple(
             part for place in range(3) for part in (f"I like {'x' * number}{'abc'[place]}q birds", "Fine.")
         )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 from asgiref.sync import sync_to_async
 
-from semcache import examples, policy, service
+from semcache import examples, pipeline, policy, process, service
 from semcache.decision import Outcome, Reason
 from semcache.examples import ExampleBook
 from semcache.policy import Rule, by_example, choose, compiled
@@ -46,7 +46,7 @@ def embed() -> Embedder:
 
 @pytest.fixture(autouse=True)
 def fresh_book(monkeypatch) -> None:
-    monkeypatch.setattr(service, "examples", ExampleBook())
+    monkeypatch.setattr(process, "examples", ExampleBook())
 
 
 def rules(*given: Rule) -> tuple[Rule, ...]:
@@ -196,7 +196,7 @@ async def test_changed_examples_act_at_once_in_this_process(committed, embed):
     await sync_to_async(rule.save)()
     service.forget_rules()
     assert (await factories.ask("a fever", embed)).reason is Reason.NO_RULE
-    assert policy.by_example(service.rules.fresh(), "a fever", "", "")
+    assert policy.by_example(process.rules.fresh(), "a fever", "", "")
 
 
 async def test_a_book_is_compared_with_the_examples_by_its_beginning(committed, embed):
@@ -204,7 +204,7 @@ async def test_a_book_is_compared_with_the_examples_by_its_beginning(committed, 
     book = "I have a fever. " + "And then it rained. " * 50_000
     decision = await factories.ask(book, embed)
     assert decision.rule.name == "Health" and decision.vector is None
-    assert max(map(len, embed.texts)) <= service.MAX_EMBEDDED_CHARS
+    assert max(map(len, embed.texts)) <= pipeline.MAX_EMBEDDED_CHARS
 
 
 async def num_shared(embed: factories.Embed) -> int:
@@ -230,13 +230,13 @@ async def test_a_likeness_that_was_not_looked_at_would_be_noticed(committed, emb
 
 
 async def test_a_failure_taken_for_no_likeness_would_be_noticed(committed, monkeypatch):
-    whole = service._text_embedded
+    whole = pipeline._text_embedded
 
     async def forgiving(look, embed, text, unsure=()):
         missing = await whole(look, embed, text, unsure)
         return None if unsure else missing
 
-    monkeypatch.setattr(service, "_text_embedded", forgiving)
+    monkeypatch.setattr(pipeline, "_text_embedded", forgiving)
     assert await num_shared(factories.broken) == 3
 
 

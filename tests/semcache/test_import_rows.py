@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 
-from semcache import import_rows, personal, service
+from semcache import import_rows, personal, pipeline, service
 from semcache.import_file import Row
 from semcache.import_rows import Judged, NobodyToAsk, Refusal, Terms
 from semcache.models import CacheRule
@@ -26,7 +26,8 @@ def lent(settings, monkeypatch) -> None:
     def here(work: Callable[..., Any], *args: Any, **named: Any) -> Awaitable[Any]:
         return sync_to_async(work)(*args, **named)
 
-    monkeypatch.setattr(service, "in_database", here)
+    for module in (service, pipeline):
+        monkeypatch.setattr(module, "in_database", here)
     monkeypatch.setattr(import_rows, "in_database", here)
 
 

@@ -15,7 +15,13 @@ from chatsite.celery import app
 from semcache import tasks
 
 TASKS = (tasks.expire_entries, tasks.enforce_capacity, tasks.store_imports, tasks.rebuild_shared_index)
-TASKS += (tasks.watch_entries, tasks.embed_anew, tasks.roll_up_hours, tasks.delete_old_checks, tasks.forget_askers)
+TASKS += (
+    tasks.watch_entries,
+    tasks.embed_anew,
+    tasks.roll_up_hours,
+    tasks.delete_old_checks,
+    tasks.forget_askers,
+)
 
 
 def test_the_schedule_names_every_task_and_drops_late_runs():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from semcache import service
+from semcache import process
 from semcache.breaker import Breaker
 from semcache.models import CacheRule
 from semcache.service import Decision, NoVerifier, Outcome, Reason, Verify, lookup
@@ -103,7 +103,7 @@ async def test_senseless_scores_are_a_miss(scores: list[float]):
 
 
 async def test_a_slow_verifier_costs_the_budget_and_only_its_own_breaker(settings, monkeypatch):
-    monkeypatch.setattr(service, "verifier_breaker", Breaker(max_failures=1))
+    monkeypatch.setattr(process, "verifier_breaker", Breaker(max_failures=1))
     await factories.store(STORED, "In settings.", all_alike)
     settings.SEMCACHE_BUDGET_MS = 300
 
