@@ -11,10 +11,10 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from semcache.admission import WhyPrivate
-from semcache.examples import Likeness
-from semcache.guard import Verdict
-from semcache.policy import Rule
+from semcache.rules.examples import Likeness
+from semcache.rules.policy import Rule
+from semcache.text.admission import WhyPrivate
+from semcache.text.guard import Verdict
 
 # Raises on trouble; vectors have unit length.
 Embed = Callable[[list[str]], Awaitable[Sequence[Sequence[float]]]]

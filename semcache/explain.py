@@ -7,15 +7,17 @@ from dataclasses import dataclass
 
 from asgiref.sync import async_to_sync
 
-from semcache import admission, guard, policy, service, wording
-from semcache.admission import WhyPrivate
+from semcache import service
 from semcache.decision import Decision
-from semcache.examples import Likeness
-from semcache.guard import Verdict
 from semcache.lending import lent
-from semcache.normalize import canonical
-from semcache.policy import BadPattern, Rule
-from semcache.rulebook import read_rules
+from semcache.rules import policy
+from semcache.rules.examples import Likeness
+from semcache.rules.policy import BadPattern, Rule
+from semcache.rules.rulebook import read_rules
+from semcache.text import admission, guard, wording
+from semcache.text.admission import WhyPrivate
+from semcache.text.guard import Verdict
+from semcache.text.normalize import canonical
 
 
 @dataclass(frozen=True, slots=True)

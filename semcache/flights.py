@@ -15,11 +15,11 @@ from uuid import UUID
 
 from django.db import Error
 
-from semcache import flight_rows, store
 from semcache.decision import Decision, Hit, Outcome, Question, Reason
-from semcache.flight_rows import Flight
-from semcache.policy import Mode
-from semcache.threads import in_database
+from semcache.rules.policy import Mode
+from semcache.storage import flight_rows, store
+from semcache.storage.flight_rows import Flight
+from semcache.storage.threads import in_database
 
 logger = logging.getLogger(__name__)
 P = ParamSpec("P")

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from semcache import admission, context, guard
 from semcache.decision import Candidate, Hit, Reason
-from semcache.guard import Verdict
-from semcache.policy import Rule, Tightened
+from semcache.rules.policy import Rule, Tightened
+from semcache.text import admission, context, guard
+from semcache.text.guard import Verdict
 
 # So many nearest questions with one and the same answer, of some length, show that the answer does not hang on the
 # words in which they differ. Three wordings in a list of answers written by hand do so, three times "Yes." does not.

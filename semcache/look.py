@@ -9,13 +9,13 @@ import time
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from semcache import admission, context, wording
-from semcache.admission import WhyPrivate
 from semcache.decision import Candidate, Decision, Hit, Outcome, Question, Reason
-from semcache.examples import Likeness
-from semcache.normalize import clean, exact_key, sha256_of
-from semcache.policy import Rule
+from semcache.rules.examples import Likeness
+from semcache.rules.policy import Rule
 from semcache.scope import Scope, shared
+from semcache.text import admission, context, wording
+from semcache.text.admission import WhyPrivate
+from semcache.text.normalize import clean, exact_key, sha256_of
 
 
 class Dependency(StrEnum):

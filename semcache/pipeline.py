@@ -16,17 +16,21 @@ from itertools import chain
 
 from django.db import Error
 
-from semcache import complaints, context, policy, process, store, wording
+from semcache import process
 from semcache.breaker import Breaker
 from semcache.decision import Decision, Embed, Hit, NoVerifier, Outcome, Question, Reason, Verify
 from semcache.judge import Judgement, judge, second_opinion
 from semcache.limits import limits
 from semcache.look import Dependency, Look
-from semcache.normalize import canonical
-from semcache.policy import Mode
-from semcache.shared_index import MAX_DIM
-from semcache.threads import in_database
-from semcache.wording import Lasting
+from semcache.quality import complaints
+from semcache.rules import policy
+from semcache.rules.policy import Mode
+from semcache.storage import store
+from semcache.storage.shared_index import MAX_DIM
+from semcache.storage.threads import in_database
+from semcache.text import context, wording
+from semcache.text.normalize import canonical
+from semcache.text.wording import Lasting
 
 logger = logging.getLogger(__name__)
 

@@ -11,12 +11,12 @@ import logging
 from django.db import Error
 
 from semcache.breaker import Breaker
-from semcache.examples import ExampleBook
-from semcache.hours import HourCounter
-from semcache.question_log import Looked, QuestionLog
-from semcache.rulebook import RuleBook
-from semcache.threads import in_database
-from semcache.usage import FLUSH_AFTER_S, HitCounter
+from semcache.quality.hours import HourCounter
+from semcache.quality.question_log import Looked, QuestionLog
+from semcache.rules.examples import ExampleBook
+from semcache.rules.rulebook import RuleBook
+from semcache.storage.threads import in_database
+from semcache.storage.usage import FLUSH_AFTER_S, HitCounter
 
 logger = logging.getLogger(__name__)
 

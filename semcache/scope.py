@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from semcache.normalize import sha256_of
+from semcache.text.normalize import sha256_of
 
 SCOPE_VERSION = "2"
 

@@ -16,8 +16,7 @@ from uuid import UUID
 
 from django.db import Error
 
-from semcache import complaints, context, erasure, process, question_log, sharing, store, wording
-from semcache.complaints import Complaint, Served
+from semcache import process
 from semcache.decision import (
     Answer,
     Candidate,
@@ -30,11 +29,15 @@ from semcache.decision import (
     Reason,
     Verify,
 )  # fmt: skip
-from semcache.normalize import clean
 from semcache.pipeline import placed, tried
-from semcache.refusals import is_refusal
-from semcache.threads import in_database, set_executor
-from semcache.wording import Lasting
+from semcache.quality import complaints, question_log, sharing
+from semcache.quality.complaints import Complaint, Served
+from semcache.storage import erasure, store
+from semcache.storage.threads import in_database, set_executor
+from semcache.text import context, wording
+from semcache.text.normalize import clean
+from semcache.text.refusals import is_refusal
+from semcache.text.wording import Lasting
 
 __all__ = [
     "Answer", "Candidate", "Complaint", "Decision", "Embed", "Hit", "NoVerifier", "Outcome", "Question", "Reason",

@@ -16,8 +16,10 @@ from functools import partial
 from celery import shared_task
 from celery.schedules import crontab
 
-from semcache import budget, canary, eviction, hours, imports, promotion, reembed, shared_index
+from semcache.imports import batches as imports
 from semcache.limits import limits
+from semcache.quality import budget, canary, hours, promotion
+from semcache.storage import eviction, reembed, shared_index
 
 logger = logging.getLogger(__name__)
 

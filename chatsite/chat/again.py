@@ -23,9 +23,10 @@ from chatsite.db import run_in_db
 from chatsite.engine import engine, engine_info
 from inference.errors import EngineError
 from inference.types import GenerateRequest, Owner, Sampling, Segment
-from semcache import again, budget, service
-from semcache.comparison import first_sentence, says_otherwise
+from semcache import again, service
+from semcache.quality import budget
 from semcache.service import Answer
+from semcache.text.comparison import first_sentence, says_otherwise
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +113,7 @@ async def _used(order: Order, answer: Answer) -> bool:
 
 
 async def _compared(check: Check, made: str) -> bool:
-    """Takes what the model says now as the measure for the rule that served: a proxy (`semcache.comparison`)."""
+    """Takes what the model says now as the measure for the rule that served: a proxy (`semcache.text.comparison`)."""
     score = await _score(first_sentence(check.served), first_sentence(made))
     await run_in_db(
         budget.record,

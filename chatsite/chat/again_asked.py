@@ -27,10 +27,11 @@ from chatsite.db import run_in_db
 from chatsite.engine import engine
 from inference.errors import EngineError
 from inference.types import Segment
-from semcache import again, budget
-from semcache.normalize import sha256_of
-from semcache.policy import Rule
+from semcache import again
+from semcache.quality import budget
+from semcache.rules.policy import Rule
 from semcache.service import Hit, Outcome
+from semcache.text.normalize import sha256_of
 
 logger = logging.getLogger(__name__)
 

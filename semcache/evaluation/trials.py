@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from semcache import context, guard, wording
 from semcache.evaluation.metrics import NEVER, Trial
 from semcache.evaluation.sets import OUT_OF_SCOPE, Labelled, Pair, Talks
 from semcache.evaluation.vectors import Embed, Verify
 from semcache.judge import MIN_AGREED_CHARS, agree
-from semcache.normalize import canonical
+from semcache.text import context, guard, wording
+from semcache.text.normalize import canonical
 
 COSINE, GUARDED, VERIFIED = "cosine", "guard", "guard, then verifier"
 PRODUCT, PRODUCT_VERIFIED = "product", "product, then verifier"

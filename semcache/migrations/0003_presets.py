@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from semcache.presets import add_missing
+from semcache.rules.presets import add_missing
 
 
 def add_presets(apps, schema_editor):

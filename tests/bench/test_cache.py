@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from inference.types import EngineInfo
-from semcache import guard
-from semcache.normalize import canonical
+from semcache.text import guard
+from semcache.text.normalize import canonical
 from tests.bench.cache import engine, report
 from tests.bench.cache.__main__ import DOCS, _measure
 from tests.bench.cache.measure import Figure

@@ -16,7 +16,7 @@ from chatsite.engine import engine as client
 from inference.errors import NotSupported
 from semcache import service
 from semcache.models import CacheCheck, CacheEntry, CacheRule
-from semcache.normalize import canonical
+from semcache.text.normalize import canonical
 from tests.chat.again_site import age, heard
 from tests.chat.broker import Broker
 from tests.chat.test_cache_flight import Heard, read, turn_of

@@ -23,12 +23,12 @@ from chatsite.chat.turn import CacheControl, Turn
 from chatsite.db import run_in_db
 from chatsite.engine import engine
 from inference.types import Owner, Segment
-from semcache import erasure as cache_erasure
 from semcache import process, service
-from semcache.complaints import mark_wrong
-from semcache.erasure import TRACES
 from semcache.models import CacheCheck, CacheEntry, CacheLook, CacheRule
-from semcache.normalize import canonical, exact_key
+from semcache.quality.complaints import mark_wrong
+from semcache.storage import erasure as cache_erasure
+from semcache.storage.erasure import TRACES
+from semcache.text.normalize import canonical, exact_key
 from tests.chat.conftest import open_socket
 from tests.chat.socket import Socket
 

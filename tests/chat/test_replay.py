@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from chatsite.chat.relay import LONGEST_PACED_S, replay
-from semcache.policy import Rule
+from semcache.rules.policy import Rule
 from semcache.service import Decision, Hit, Outcome, Reason
 from tests.chat.virtual import run_virtually
 

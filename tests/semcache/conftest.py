@@ -11,12 +11,12 @@ from django.db import connection, connections
 
 from semcache import process
 from semcache.breaker import Breaker
-from semcache.hours import HourCounter
 from semcache.models import CacheRule
-from semcache.presets import add_missing
-from semcache.question_log import QuestionLog
-from semcache.rulebook import RuleBook
-from semcache.usage import HitCounter
+from semcache.quality.hours import HourCounter
+from semcache.quality.question_log import QuestionLog
+from semcache.rules.presets import add_missing
+from semcache.rules.rulebook import RuleBook
+from semcache.storage.usage import HitCounter
 
 
 @pytest.fixture(autouse=True)

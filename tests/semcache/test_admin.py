@@ -11,10 +11,10 @@ from django.contrib.auth import get_user_model
 from django.urls import reverse
 from django.utils import timezone
 
-from semcache.admin_rules import CacheRuleAdmin
+from semcache.admin.rules import CacheRuleAdmin
 from semcache.models import CacheEntryUse, CacheLook, CacheRule
-from semcache.presets import PRESETS
-from semcache.rulebook import RuleBook
+from semcache.rules.presets import PRESETS
+from semcache.rules.rulebook import RuleBook
 from tests.semcache import factories
 from tests.semcache.test_eviction import left, rows, use
 from tests.semcache.test_rulebook import Clock

@@ -12,13 +12,13 @@ from django.contrib.auth.models import Permission
 from django.urls import reverse
 from django.utils import timezone
 
-from semcache import budget
-from semcache.admin_budget import shown_time
-from semcache.admin_rules import CacheRuleAdmin
-from semcache.budget_picture import HEIGHT, MAX_POINTS, WIDTH, bars, course
-from semcache.hours import Tally
+from semcache.admin.budget import shown_time
+from semcache.admin.pictures import HEIGHT, MAX_POINTS, WIDTH, bars, course
+from semcache.admin.rules import CacheRuleAdmin
 from semcache.models import CacheRule, CacheRuleHour
-from semcache.rulebook import RuleBook
+from semcache.quality import budget
+from semcache.quality.hours import Tally
+from semcache.rules.rulebook import RuleBook
 from tests.semcache import factories
 from tests.semcache.test_admin import ADD, GOOD, RULES
 from tests.semcache.test_budget import sampled, served

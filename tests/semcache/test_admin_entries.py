@@ -13,7 +13,7 @@ from django.contrib.auth.models import Permission
 from django.urls import reverse
 from django.utils import timezone
 
-from semcache import admin_evict
+from semcache.admin import evict as admin_evict
 from semcache.models import CacheComplaint, CacheEntry, CacheLook
 from tests.semcache import factories
 from tests.semcache.factories import ask, store

@@ -10,8 +10,8 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.urls import reverse
 
-from semcache import admin_entries
-from semcache.cells import neutralised, plain
+from semcache.admin import entries as admin_entries
+from semcache.imports.cells import neutralised, plain
 from tests.semcache import factories
 from tests.semcache.test_eviction import rows, use
 

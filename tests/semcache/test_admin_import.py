@@ -14,10 +14,13 @@ from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from semcache import import_file, import_rows, imports, pipeline, service, tasks
-from semcache.admin_import import NUM_SHOWN, REFUSALS, TROUBLES
-from semcache.import_file import Trouble
-from semcache.import_rows import Refusal
+from semcache import pipeline, service, tasks
+from semcache.admin.imports import NUM_SHOWN, REFUSALS, TROUBLES
+from semcache.imports import batches as imports
+from semcache.imports import file as import_file
+from semcache.imports import rows as import_rows
+from semcache.imports.file import Trouble
+from semcache.imports.rows import Refusal
 from semcache.models import CacheEntry, CacheImport, CacheRule
 from tests.semcache import factories
 

@@ -8,11 +8,11 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.urls import reverse
 
-from semcache import promotion
-from semcache.admin_words import PRIVATE
-from semcache.admission import WhyPrivate
+from semcache.admin.words import PRIVATE
 from semcache.models import CacheEntry, CachePromotion, CacheRule
-from semcache.promotion import Asking
+from semcache.quality import promotion
+from semcache.quality.promotion import Asking
+from semcache.text.admission import WhyPrivate
 from tests.semcache import factories
 
 pytestmark = pytest.mark.django_db

@@ -12,10 +12,10 @@ from django.contrib.auth.models import Permission
 from django.urls import reverse
 
 from semcache import pipeline, process, service
-from semcache.admin_words import CHECKS, OUTCOMES, REASONS
+from semcache.admin.words import CHECKS, OUTCOMES, REASONS
 from semcache.decision import Outcome, Reason
-from semcache.guard import CHECKS as GUARD_CHECKS
 from semcache.models import CacheEntry, CacheRule
+from semcache.text.guard import CHECKS as GUARD_CHECKS
 from tests.semcache import factories
 
 pytestmark = pytest.mark.django_db

@@ -9,9 +9,9 @@ from django.contrib.auth.models import Permission
 from django.urls import reverse
 from django.utils import timezone
 
-from semcache.admin_tuner import HEIGHT, Seen, bars, curve, seen_by
+from semcache.admin.tuner import HEIGHT, Seen, bars, curve, seen_by
 from semcache.models import CacheLook, CacheRule
-from semcache.rulebook import RuleBook
+from semcache.rules.rulebook import RuleBook
 from tests.semcache import factories
 from tests.semcache.test_eviction import rows
 

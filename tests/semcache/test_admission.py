@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from semcache import admission
-from semcache.admission import WhyPrivate, is_length_alike, why_private
+from semcache.text import admission
+from semcache.text.admission import WhyPrivate, is_length_alike, why_private
 
 ORDINARY = (
     "What is a black hole made of?",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semcache.agreement import agreement
+from semcache.text.agreement import agreement
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connection
 
-from semcache import process, store
+from semcache import process
 from semcache.breaker import Breaker
 from semcache.models import CacheEntry
 from semcache.service import Outcome, Reason
+from semcache.storage import store
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, all_apart, ask
 

@@ -15,8 +15,10 @@ from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 from django.utils import timezone
 
-from semcache import admin_audit, budget, tasks
+from semcache import tasks
+from semcache.admin import audit as admin_audit
 from semcache.models import CacheCheck, CacheRule, CacheRuleHour
+from semcache.quality import budget
 from tests.semcache import factories
 
 pytestmark = pytest.mark.django_db

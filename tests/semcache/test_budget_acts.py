@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from asgiref.sync import sync_to_async
 
-from semcache import budget, judge, service
+from semcache import judge, service
 from semcache.models import CacheEntry, CacheRule
-from semcache.policy import Rule
-from semcache.rulebook import MAX_AGE_S, RuleBook, read_rules
+from semcache.quality import budget
+from semcache.rules.policy import Rule
+from semcache.rules.rulebook import MAX_AGE_S, RuleBook, read_rules
 from semcache.service import Outcome, Reason, lookup
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, question

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from semcache import budget, budget_estimate
-from semcache.budget_estimate import estimate, is_past
+from semcache.quality import budget, budget_estimate
+from semcache.quality.budget_estimate import estimate, is_past
 
 NUM_SEEDS = 1000
 LIMIT = 0.01

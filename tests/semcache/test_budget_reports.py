@@ -8,8 +8,9 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
-from semcache import complaints, service
+from semcache import service
 from semcache.models import CacheCheck, CacheRule
+from semcache.quality import complaints
 from semcache.service import Complaint, Served
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, ask

@@ -13,7 +13,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
-from semcache.admin_audit import NOBODY
+from semcache.admin.audit import NOBODY
 from semcache.models import CacheEntry, CacheImport, CacheRule
 from tests.semcache import factories
 

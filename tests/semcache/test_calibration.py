@@ -12,10 +12,10 @@ from django.contrib.admin.models import LogEntry
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from semcache import budget, calibration_rows
-from semcache.calibration import Checked, Seen, accepted, num_needed, verified
 from semcache.models import CacheCheck, CacheComplaint, CacheLook, CacheRule
-from semcache.rulebook import RuleBook
+from semcache.quality import budget, calibration_rows
+from semcache.quality.calibration import Checked, Seen, accepted, num_needed, verified
+from semcache.rules.rulebook import RuleBook
 from tests.semcache import factories
 
 LIMIT = 0.05
@@ -91,7 +91,7 @@ def test_the_verifiers_threshold_rises_above_the_scores_of_wrong_ones():
 
 @pytest.mark.parametrize("mutant", ["high", "reported"])
 def test_a_threshold_beyond_the_bound_would_be_noticed(monkeypatch, mutant):
-    from semcache.calibration import Zone
+    from semcache.quality.calibration import Zone
 
     checked = checks(0.99, 200) + checks(0.96, 200, 12) + checks(0.96, 5, 5, is_sample=False)
     lax = {"high": lambda zone, limit: zone.low <= limit, "reported": lambda zone, limit: zone.high <= limit}[

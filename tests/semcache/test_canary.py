@@ -9,8 +9,9 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from semcache import canary, tasks
+from semcache import tasks
 from semcache.models import CacheEntry, CacheLook, CacheRule
+from semcache.quality import canary
 from tests.semcache import factories
 
 pytestmark = pytest.mark.django_db

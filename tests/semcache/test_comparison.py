@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from semcache import comparison
-from semcache.comparison import first_sentence, says_otherwise
+from semcache.text import comparison
+from semcache.text.comparison import first_sentence, says_otherwise
 
 SAME = [
     ("Paris.", "The capital of France is Paris, a city on the Seine."),

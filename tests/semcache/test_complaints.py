@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from asgiref.sync import sync_to_async
 
-from semcache import complaints, service
+from semcache import service
 from semcache.models import CacheComplaint, CacheEntry, CacheRule
+from semcache.quality import complaints
 from semcache.service import Complaint, Outcome, Reason, Served
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, ask

@@ -11,9 +11,10 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from semcache import eviction, store, tasks
+from semcache import tasks
 from semcache.models import CacheEntry, CacheEntryUse
-from semcache.usage import HitCounter
+from semcache.storage import eviction, store
+from semcache.storage.usage import HitCounter
 from tests.semcache import factories
 from tests.semcache.test_eviction import fill, rows, use
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from semcache import context
-from semcache.context import compare, hangs_on, is_echoed
+from semcache.text import context
+from semcache.text.context import compare, hangs_on, is_echoed
 
 ASK = "how long does it take?"
 SWITCH = ("Can I switch my Kestrel SIM to an eSIM?", "Yes, for free in the app.")

@@ -12,11 +12,13 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import transaction
 
-from semcache import context, service, store
-from semcache.context import Comparison
+from semcache import service
 from semcache.look import Look
 from semcache.models import CacheEntry, CacheRule
 from semcache.service import Answer, Decision, Outcome, Reason, lookup, remember
+from semcache.storage import store
+from semcache.text import context
+from semcache.text.context import Comparison
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, all_apart, question
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from semcache import store
 from semcache.models import CacheEntry
 from semcache.service import Outcome, Reason
+from semcache.storage import store
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, ask
 

@@ -9,8 +9,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from semcache import eviction, tasks
+from semcache import tasks
 from semcache.models import CacheEntry, CacheEntryUse, CacheRule
+from semcache.storage import eviction
 from tests.semcache import factories
 from tests.semcache.test_store import scope
 

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 import pytest
 from asgiref.sync import sync_to_async
 
-from semcache import examples, pipeline, policy, process, service
+from semcache import pipeline, process, service
 from semcache.decision import Outcome, Reason
-from semcache.examples import ExampleBook
-from semcache.policy import Rule, by_example, choose, compiled
+from semcache.rules import examples, policy
+from semcache.rules.examples import ExampleBook
+from semcache.rules.policy import Rule, by_example, choose, compiled
 from tests.semcache import factories
 
 LATER = "how long does delivery to Norway take?"

@@ -10,10 +10,11 @@ from uuid import UUID, uuid4
 import pytest
 from django.utils import timezone
 
-from semcache import flight_rows, flights, service
+from semcache import flights, service
 from semcache.models import CacheFlight, CacheRule
 from semcache.service import Answer, Decision, Question, lookup, remember
-from semcache.threads import in_database
+from semcache.storage import flight_rows
+from semcache.storage.threads import in_database
 from tests.semcache import factories
 from tests.semcache.factories import all_apart, question
 

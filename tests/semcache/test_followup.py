@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from semcache import followup
-from semcache.followup import stands_alone
-from semcache.normalize import canonical
+from semcache.text import followup
+from semcache.text.followup import stands_alone
+from semcache.text.normalize import canonical
 
 ELSEWHERE = ("I forgot the password of my mailbox", "done, thanks")
 

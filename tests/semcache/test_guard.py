@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.guard import CHECKS, may_serve, verdicts
+from semcache.text.guard import CHECKS, may_serve, verdicts
 
 # (check that must object, one question, another)
 DIFFERENT = [

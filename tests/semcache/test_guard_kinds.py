@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from semcache.guard import CHECKS, may_be_overruled, may_serve, verdicts
-from semcache.spelling import is_misspelt
+from semcache.text.guard import CHECKS, may_be_overruled, may_serve, verdicts
+from semcache.text.spelling import is_misspelt
 
 TRAPS = [
     ("怎么从三楼搬到五楼", "怎么从五楼搬到三楼"),

@@ -10,12 +10,13 @@ import pytest
 from django.db import Error, connection
 from django.utils import timezone
 
-from semcache import hours, service
+from semcache import service
 from semcache.decision import Decision, Hit, Outcome, Reason
-from semcache.hours import HourCounter, Tally, last_hours, roll_up, tally_of
 from semcache.models import CacheEntry, CacheLook, CacheRule, CacheRuleHour
-from semcache.rulebook import as_value
-from semcache.threads import in_database
+from semcache.quality import hours
+from semcache.quality.hours import HourCounter, Tally, last_hours, roll_up, tally_of
+from semcache.rules.rulebook import as_value
+from semcache.storage.threads import in_database
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, ask
 

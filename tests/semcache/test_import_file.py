@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from semcache import import_file
-from semcache.admin_export import as_csv, as_jsonl
-from semcache.import_file import Row, Trouble, UnreadableFile, read_rows
+from semcache.admin.export import as_csv, as_jsonl
+from semcache.imports import file as import_file
+from semcache.imports.file import Row, Trouble, UnreadableFile, read_rows
 
 TRICKY = ["=1+1", "'quoted", 'Say "hi";\nthen\tgo, on', "第一行\r\n\u2028end", "- a list", " blanks "]
 

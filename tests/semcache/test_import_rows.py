@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 
-from semcache import import_rows, personal, pipeline, service
-from semcache.import_file import Row
-from semcache.import_rows import Judged, NobodyToAsk, Refusal, Terms
+from semcache import pipeline, service
+from semcache.imports import rows as import_rows
+from semcache.imports.file import Row
+from semcache.imports.rows import Judged, NobodyToAsk, Refusal, Terms
 from semcache.models import CacheRule
+from semcache.text import personal
 from tests.semcache import factories
 
 pytestmark = pytest.mark.django_db

@@ -11,12 +11,15 @@ from asgiref.sync import async_to_sync
 from django.db import connection
 from django.utils import timezone
 
-from semcache import import_rows, imports, service, store, tasks
-from semcache.admin_export import as_jsonl, rows_of
+from semcache import service, tasks
+from semcache.admin.export import as_jsonl, rows_of
 from semcache.decision import Outcome
-from semcache.import_file import Row, read_rows
-from semcache.import_rows import Judged, Terms
+from semcache.imports import batches as imports
+from semcache.imports import rows as import_rows
+from semcache.imports.file import Row, read_rows
+from semcache.imports.rows import Judged, Terms
 from semcache.models import CacheEntry, CacheImport, CacheRule
+from semcache.storage import store
 from tests.semcache import factories
 from tests.semcache.factories import all_alike
 

@@ -15,13 +15,15 @@ import pytest
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
-from semcache import policy, store, wording
 from semcache.look import Look
 from semcache.models import CacheEntry
-from semcache.normalize import canonical
-from semcache.rulebook import as_value
+from semcache.rules import policy
+from semcache.rules.rulebook import as_value
 from semcache.scope import Scope
 from semcache.service import forget_rules
+from semcache.storage import store
+from semcache.text import wording
+from semcache.text.normalize import canonical
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, ask
 

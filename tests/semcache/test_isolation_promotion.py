@@ -14,8 +14,9 @@ from uuid import uuid4
 
 import pytest
 
-from semcache import promotion, service
+from semcache import service
 from semcache.look import Look
+from semcache.quality import promotion
 from semcache.service import Answer
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, ask, question

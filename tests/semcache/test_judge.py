@@ -9,7 +9,7 @@ import pytest
 
 from semcache.decision import Hit, Reason
 from semcache.judge import judge
-from semcache.policy import Rule
+from semcache.rules.policy import Rule
 
 RULE = Rule(id=1, name="rule", accept_similarity=0.9, verify_similarity=0.8)
 LONG = (

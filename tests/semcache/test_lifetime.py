@@ -11,9 +11,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from semcache import store
 from semcache.models import CacheEntry, CacheRule
 from semcache.service import Outcome, forget_rules
+from semcache.storage import store
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, ask
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semcache.normalize import canonical, clean, exact_key, sha256_of
+from semcache.text.normalize import canonical, clean, exact_key, sha256_of
 
 
 @pytest.mark.parametrize(

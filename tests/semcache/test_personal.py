@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semcache.personal import Personal, kinds_in
+from semcache.text.personal import Personal, kinds_in
 
 IMPERSONAL = (
     "Both plans include backup.",

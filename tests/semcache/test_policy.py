@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from semcache.models import CacheRule
-from semcache.policy import BadPattern, Mode, Rule, choose, compile_pattern, compiled
+from semcache.rules.policy import BadPattern, Mode, Rule, choose, compile_pattern, compiled
 
 
 def winner(rules, text: str, tenant: str = "", model: str = "") -> int | None:

@@ -10,9 +10,10 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
-from semcache import complaints, promotion, service
+from semcache import service
 from semcache.models import CacheEntry, CachePromotion, CacheRule
-from semcache.promotion import Asking, Given
+from semcache.quality import complaints, promotion
+from semcache.quality.promotion import Asking, Given
 from semcache.service import Answer, Complaint, Outcome, Served
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, ask, question

@@ -11,9 +11,10 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 from django.utils import timezone
 
-from semcache import promotion, service
+from semcache import service
 from semcache.models import CacheEntry, CachePromotion, CacheRule
-from semcache.promotion import Asking
+from semcache.quality import promotion
+from semcache.quality.promotion import Asking
 from tests.semcache import factories
 from tests.semcache.promoting import REWORDED, answered, asked_by, copies
 

@@ -7,8 +7,11 @@ import sys
 
 import pytest
 
-PURE = ("normalize", "scope", "wording", "policy", "numerals", "lexicon", "spelling", "reading", "guard", "decision",
-        "judge", "look", "breaker", "presets", "agreement", "cells", "import_file", "followup", "context")  # fmt: skip
+PURE = (
+    "scope", "decision", "judge", "look", "breaker", "rules.policy", "rules.presets", "imports.cells", "imports.file",
+    "text.normalize", "text.wording", "text.numerals", "text.lexicon", "text.spelling", "text.reading", "text.guard",
+    "text.agreement", "text.followup", "text.context",
+)  # fmt: skip
 
 IMPURE = ("django", "inference", "chatsite", "celery", "torch", "psycopg")
 

@@ -8,11 +8,12 @@ import pytest
 from django.db import Error
 from django.utils import timezone
 
-from semcache import question_log, service
+from semcache import service
 from semcache.models import CacheEntry, CacheLook, CacheRule
-from semcache.question_log import Looked, QuestionLog
+from semcache.quality import question_log
+from semcache.quality.question_log import Looked, QuestionLog
 from semcache.service import Answer, lookup, remember
-from semcache.threads import in_database
+from semcache.storage.threads import in_database
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, all_apart, ask, question
 

@@ -10,9 +10,10 @@ from asgiref.sync import async_to_sync
 from django.db import connection
 from django.urls import reverse
 
-from semcache import reembed, store, tasks
+from semcache import tasks
 from semcache.lending import Asked
 from semcache.models import CacheEntry
+from semcache.storage import reembed, store
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, all_apart
 from tests.semcache.test_concurrent_eviction import at_once

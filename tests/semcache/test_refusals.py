@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semcache.refusals import is_refusal
+from semcache.text.refusals import is_refusal
 from tests.semcache import factories
 
 

@@ -9,9 +9,9 @@ import pytest
 from django.apps import apps
 
 from semcache.models import CacheRule
-from semcache.policy import choose
-from semcache.presets import PRESETS
-from semcache.rulebook import RuleBook
+from semcache.rules.policy import choose
+from semcache.rules.presets import PRESETS
+from semcache.rules.rulebook import RuleBook
 from tests.semcache import factories
 
 pytestmark = pytest.mark.django_db

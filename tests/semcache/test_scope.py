@@ -7,10 +7,10 @@ from dataclasses import fields, replace
 
 import pytest
 
-from semcache import store
 from semcache.models import CacheEntry
 from semcache.scope import Scope, shared
 from semcache.service import Outcome, Reason
+from semcache.storage import store
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, ask
 

@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 from asgiref.sync import sync_to_async
 
-from semcache import service, store
+from semcache import service
 from semcache.models import CacheEntry, CacheRule
 from semcache.service import Answer, Outcome, Reason, lookup, remember
+from semcache.storage import store
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, all_apart, ask, broken, question
 

@@ -10,7 +10,8 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from semcache import shared_index, store, tasks
+from semcache import tasks
+from semcache.storage import shared_index, store
 from tests.semcache import factories
 from tests.semcache.test_concurrent_eviction import at_once
 from tests.semcache.test_store import scope

@@ -7,10 +7,11 @@ from datetime import timedelta
 import pytest
 from asgiref.sync import sync_to_async
 
-from semcache import admission, sharing
-from semcache.admission import WhyPrivate
 from semcache.models import CacheEntry, CachePromotion, CacheRule
+from semcache.quality import sharing
 from semcache.service import Outcome, Reason
+from semcache.text import admission
+from semcache.text.admission import WhyPrivate
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, ask
 

@@ -10,10 +10,12 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
-from semcache import complaints, store, tasks
-from semcache.complaints import Complaint, Served
+from semcache import tasks
 from semcache.models import CacheComplaint, CacheEntry, CacheRule
+from semcache.quality import complaints
+from semcache.quality.complaints import Complaint, Served
 from semcache.service import Answer, Hit, Outcome, Reason, forget_rules, refresh
+from semcache.storage import store
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, arule, ask
 from tests.semcache.test_lifetime import DatabaseClock

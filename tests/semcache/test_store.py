@@ -8,7 +8,7 @@ import random
 import pytest
 from django.db import connection
 
-from semcache import store
+from semcache.storage import store
 from tests.semcache import factories
 from tests.semcache.factories import EMBEDDING_DIM
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semcache.wording import Lasting, is_personal, language, lasting, says_enough
+from semcache.text.wording import Lasting, is_personal, language, lasting, says_enough
 
 
 @pytest.mark.parametrize(

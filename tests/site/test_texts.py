@@ -14,7 +14,19 @@ SOURCES = [*(ROOT / "templates").rglob("*.html"), *(ROOT / "chatsite" / "account
 ENTRY = re.compile(r'^  "([^"]+)": "(.+)",$', re.MULTILINE)
 NAMES = re.compile(r"\{(\w+)\}")
 # Keys that are put together at run time.
-BUILT = ("error.", "status.", "connection.", "kept.", "phase.", "starter.", "greeting", "truth.", "model.", "thumb.", "rated.")
+BUILT = (
+    "error.",
+    "status.",
+    "connection.",
+    "kept.",
+    "phase.",
+    "starter.",
+    "greeting",
+    "truth.",
+    "model.",
+    "thumb.",
+    "rated.",
+)
 
 
 def catalogue(language: str) -> dict[str, str]:

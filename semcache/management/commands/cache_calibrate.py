@@ -11,11 +11,12 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 from django.db.models.functions import Now
 
-from semcache import calibration, calibration_rows, service
-from semcache.admin_audit import note_by_itself
-from semcache.calibration import Proposal, Zone
+from semcache import service
+from semcache.admin.audit import note_by_itself
 from semcache.judge import VERIFIED_FROM
 from semcache.models import CacheRule
+from semcache.quality import calibration, calibration_rows
+from semcache.quality.calibration import Proposal, Zone
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from semcache import imports, lending
-from semcache.admin_audit import note_by_itself
-from semcache.import_file import Row, UnreadableFile, read_rows
-from semcache.import_rows import Judged, NobodyToAsk, Terms, judged
+from semcache import lending
+from semcache.admin.audit import note_by_itself
+from semcache.imports import batches as imports
+from semcache.imports.file import Row, UnreadableFile, read_rows
+from semcache.imports.rows import Judged, NobodyToAsk, Terms, judged
 from semcache.models import CacheImport, CacheRule
 
 NUM_SHOWN = 20

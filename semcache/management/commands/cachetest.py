@@ -9,9 +9,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from semcache.admin_try import Told, as_json, compared, shared, told
+from semcache.admin.forms import TryQuestionForm
+from semcache.admin.trial import Told, as_json, compared, shared, told
 from semcache.explain import Explanation, TriedRule
-from semcache.forms import TryQuestionForm
 
 
 class Command(BaseCommand):

@@ -19,9 +19,10 @@ from typing import TypeVar
 from django.db import connection
 from django.test.utils import override_settings
 
-from semcache import service, shared_index, tasks
+from semcache import service, tasks
 from semcache.models import CacheEntry, CacheRule
 from semcache.service import Answer, Outcome
+from semcache.storage import shared_index
 from tests.bench.cache import table
 from tests.bench.cache.engine import NUM_STREAMS, Engine, decoding
 from tests.bench.cache.table import Kind

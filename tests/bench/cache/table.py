@@ -14,10 +14,10 @@ from django.db import connection
 from semcache.decision import Question
 from semcache.look import Look
 from semcache.models import CacheEntry, CacheRule
-from semcache.normalize import canonical
-from semcache.policy import Rule
-from semcache.rulebook import as_value
+from semcache.rules.policy import Rule
+from semcache.rules.rulebook import as_value
 from semcache.service import forget_rules
+from semcache.text.normalize import canonical
 
 # So many questions of each half are real ones.
 NUM_REAL = 200

@@ -1,0 +1,1 @@
+"""Answers brought in from files."""

@@ -1,0 +1,1 @@
+"""Which rule decides about a question."""

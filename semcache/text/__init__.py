@@ -1,0 +1,1 @@
+"""What words say: reading questions, comparing them, and what in them must not be shared. Pure."""
