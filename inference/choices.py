@@ -11,11 +11,15 @@ import hashlib
 import uuid
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from inference.errors import InvalidRequest
-from inference.types import Event, GenerateRequest
+from inference.types import GenerateRequest
 
 MAX_CHOICES = 128
+
+T = TypeVar("T")
+
 _NAMESPACE = uuid.UUID("6f1d3c0e-6a58-5d0b-9f53-2f1f0a7f5f0d")
 
 
@@ -38,10 +42,10 @@ def choices_of(request: GenerateRequest, num_choices: int) -> list[GenerateReque
     return [choice_of(request, index) for index in range(num_choices)]
 
 
-async def merged(streams: Sequence[AsyncGenerator[Event, None]]) -> AsyncGenerator[tuple[int, Event], None]:
+async def merged(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[tuple[int, T], None]:
     """(number of the stream, event) in the order of arrival, until all have ended. Raises what a stream raises.
 
-    No queue: of every stream one event is asked for at a time, what comes later waits in the engine's logs.
+    No queue: of every stream one event is asked for at a time, what comes later waits where it is made.
     """
     asked = {_ask_next(stream): index for index, stream in enumerate(streams)}
     try:
@@ -60,8 +64,8 @@ async def merged(streams: Sequence[AsyncGenerator[Event, None]]) -> AsyncGenerat
             await stream.aclose()
 
 
-def _ask_next(stream: AsyncGenerator[Event, None]) -> asyncio.Task[Event | None]:
-    async def ask() -> Event | None:
+def _ask_next(stream: AsyncGenerator[T, None]) -> asyncio.Task[T | None]:
+    async def ask() -> T | None:
         return await anext(stream, None)
 
     return asyncio.create_task(ask())

@@ -27,9 +27,9 @@ class EngineConfig:
     )
     verify_model: str = setting(
         "ENGINE_VERIFY_MODEL",
-        "",
-        "Says whether two questions mean the same: a folder with a cross-encoder, or with adapters over EMBED_MODEL "
-        "(make train-verifier); empty serves none.",
+        "auto",
+        "Says whether two questions mean the same: a folder with a cross-encoder, or with layers over EMBED_MODEL "
+        "(make train-verifier); auto takes the project's own where EMBED_MODEL is the default; empty serves none.",
     )
     data_dir: str = setting("DATA_DIR", "data", "Folder for everything that is kept on disk.")
     served_model_name: str = setting(

@@ -198,7 +198,8 @@ class ScriptedCore:
         for token in sequence.plan.steps[sequence.num_steps]:
             sequence.generated.append(token)
             self.counters["generated_tokens"] += 1
-            self.out.tokens.append(TokenOut(sequence.admit.id, token, -0.5, [(token, -0.5)]))
+            top = _alternatives(token, sequence.admit.sampling.logprobs)
+            self.out.tokens.append(TokenOut(sequence.admit.id, token, -0.5, top))
             if len(sequence.generated) >= sequence.admit.max_tokens:
                 self._finish(sequence, "length")
                 return
@@ -276,6 +277,12 @@ class ScriptedCore:
 
 def _blocks(num_tokens: int) -> int:
     return -(-num_tokens // BLOCK_TOKENS)
+
+
+def _alternatives(token: int, num: int) -> list[tuple[int, float]]:
+    """The token itself as the likeliest, then the first letters."""
+    others = (other for other in range(ord("A"), ord("Z") + 1) if other != token)
+    return [(token, -0.5), *((other, -2.0 - place) for place, other in enumerate(others))][: max(0, num)]
 
 
 def _common_prefix(first: list[int], second: list[int]) -> int:

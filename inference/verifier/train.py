@@ -18,18 +18,15 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 
 from inference import settings
 from inference.config import EngineConfig
 from inference.front.encoder_tokenizer import EmbedIds, PairIds, read_shared_ids
 from inference.models import store
 from inference.models.adapter import CrossEncoder, weights_digest
-from inference.models.adapter_config import WEIGHTS_NAME, AdapterConfig
+from inference.models.adapter_config import AdapterConfig
 from inference.models.embedder import Embedder, load_embedder
-from inference.models.errors import ModelError, ModelNotUsable
-from inference.models.loader import first_line
+from inference.models.errors import ModelError
 from inference.models.resolve import resolve
 from inference.offline.vectors import in_batches
 from inference.verifier.batches import MAX_TOKENS, Batches, to_batch
@@ -52,7 +49,6 @@ class Workshop:
     folder: Path
     out: Path
     say: Say
-    start: Path | None = None  # a finished verifier whose weights are trained on
 
 
 def train(workshop: Workshop, plan: Plan, shares: Shares) -> Path:
@@ -64,10 +60,9 @@ def train(workshop: Workshop, plan: Plan, shares: Shares) -> Path:
     parts, digest = _pairs(workshop, plan, shares, embedder, embed_ids)
     torch.manual_seed(plan.seed)
     model = CrossEncoder(embedder.model, plan.num_layers)
-    started = _take_over(model, workshop.start) if workshop.start else ""
     batches = Batches(parts.train, pair_ids, separator, plan.batch_size, plan.seed)
     base_digest = weights_digest(embedder.model)
-    plan_id = _digest(json.dumps([asdict(plan), digest, base_digest, *filter(None, [started])]))
+    plan_id = _digest(json.dumps([asdict(plan), digest, base_digest]))
     trainer = Trainer(model, batches, plan, workshop.folder, plan_id, say)
     num_own = sum(weight.numel() for weight in model.own_parameters().values())
     say(f"{len(parts.train):,} pairs, {trainer.num_steps:,} steps, {num_own / 1e6:.2f} million weights")
@@ -106,16 +101,6 @@ def _pairs(
         text = key + "\n" + _to_lines(mix(workshop.data_folders, embed, plan.seed, shares))
         store.write_text(file, text)
     return _from_lines(text.split("\n")[1:-1]), _digest(text)
-
-
-def _take_over(model: CrossEncoder, folder: Path) -> str:
-    """Starts where an earlier training ended; the checksum of its weights. Raises ModelNotUsable."""
-    file = folder / WEIGHTS_NAME
-    try:
-        model.load_state_dict(load_file(file), strict=False)
-    except (OSError, RuntimeError, SafetensorError) as error:
-        raise ModelNotUsable(f"{file}: {first_line(error)}") from error
-    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _to_lines(made: Mix) -> str:
@@ -163,7 +148,6 @@ def main() -> int:
             folder=options.work or data_dir / "verifier-training",
             out=options.out or data_dir / "models" / "verifier",
             say=say,
-            start=options.start,
         )
         say(f"the verifier is in {train(workshop, plan, Shares.of(options.pairs))}")
     except (ModelError, SourceError, OtherPlan) as error:
@@ -179,7 +163,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--work", type=Path, help="keeps pairs and checkpoint (DATA_DIR/verifier-training)")
     parser.add_argument("--out", type=Path, help="gets the result (DATA_DIR/models/verifier)")
-    parser.add_argument("--start", type=Path, help="a finished verifier to train on")
     parser.add_argument("--threads", type=int, default=0, help="0: all that this process may use")
     parser.add_argument("--pairs", type=int, default=12_000, help="generated ones; other parts in proportion")
     for field in fields(Plan):

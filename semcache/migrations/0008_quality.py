@@ -47,7 +47,7 @@ class Migration(migrations.Migration):
             model_name="cacherule",
             name="check_share",
             field=models.FloatField(
-                default=0.02,
+                default=0.0,
                 help_text="The share of answers served by meaning that the model makes once more, unseen, to compare them. 0: none.",
                 validators=[
                     django.core.validators.MinValueValidator(0.0),

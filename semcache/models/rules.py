@@ -122,7 +122,7 @@ class CacheRule(models.Model):
     )
     check_share = models.FloatField(
         _("answers checked"),
-        default=0.02,
+        default=0.0,
         validators=[MinValueValidator(0.0), MaxValueValidator(1.0)],
         help_text=_(
             "The share of answers served by meaning that the model makes once more, unseen, to compare them. 0: none."

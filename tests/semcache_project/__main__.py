@@ -38,7 +38,7 @@ async def asked() -> dict[str, str]:
 
 
 def tidied_up() -> dict[str, int]:
-    from semcache import eviction
+    from semcache.storage import eviction
 
     return {"expired": eviction.delete_expired(), "full_rules": len(eviction.full_rules())}
 
