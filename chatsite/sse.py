@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-
-from chatsite.chat.events import ReplyEvent
+from typing import Generic, TypeVar
 
 KEEP_ALIVE_S = 10.0
 HEADERS = {
@@ -23,15 +22,17 @@ HEADERS = {
 # A reader that falls behind stops the flow's reader here; the engine's event log keeps the rest.
 MAX_AHEAD = 64
 
+T = TypeVar("T")
 
-class Pump:
-    """The events of one answer. `next` gives None when nothing came in time, and raises what the flow raised."""
 
-    def __init__(self, events: AsyncGenerator[ReplyEvent]) -> None:
-        self._queue: asyncio.Queue[ReplyEvent | Exception] = asyncio.Queue(MAX_AHEAD)
+class Pump(Generic[T]):
+    """The events of one flow. `next` gives None when nothing came in time, and raises what the flow raised."""
+
+    def __init__(self, events: AsyncGenerator[T]) -> None:
+        self._queue: asyncio.Queue[T | Exception] = asyncio.Queue(MAX_AHEAD)
         self._task = asyncio.create_task(self._walk(events))
 
-    async def next(self, timeout_s: float) -> ReplyEvent | None:
+    async def next(self, timeout_s: float) -> T | None:
         try:
             async with asyncio.timeout(timeout_s):
                 item = await self._queue.get()
@@ -46,7 +47,7 @@ class Pump:
         # Not `await self._task`: catching its cancellation would swallow our own.
         await asyncio.wait({self._task})
 
-    async def _walk(self, events: AsyncGenerator[ReplyEvent]) -> None:
+    async def _walk(self, events: AsyncGenerator[T]) -> None:
         async with aclosing(events):
             try:
                 async for event in events:

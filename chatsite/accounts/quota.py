@@ -16,10 +16,10 @@ from chatsite.errors import ReplyRefused
 RETRY_AFTER_S = 2.0
 
 
-async def check(caller: Caller) -> None:
-    """Returns when the caller may ask. Raises ReplyRefused with 429 otherwise."""
+async def check(caller: Caller, num_answers: int = 1) -> None:
+    """Returns when the caller may ask for so many answers. Raises ReplyRefused with 429 otherwise."""
     live = await run_in_db(_num_live, caller.user_id)
-    if live >= settings.CONFIG.max_live_per_user:
+    if live + num_answers > settings.CONFIG.max_live_per_user:
         raise ReplyRefused(
             "rate_limited",
             f"{live} answers are in the making for this account; wait for one to end.",

@@ -88,7 +88,11 @@ class _Held:
 def merged(first: Piece, second: Piece) -> Piece:
     """Two neighbours as one; the sequence number is the later one, the offset the earlier one."""
     return replace(
-        first, seq=second.seq, text=first.text + second.text, num_tokens=first.num_tokens + second.num_tokens
+        first,
+        seq=second.seq,
+        text=first.text + second.text,
+        num_tokens=first.num_tokens + second.num_tokens,
+        logprobs=first.logprobs + second.logprobs,
     )
 
 

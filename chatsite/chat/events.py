@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from chatsite.chat.models import Origin, State
+from inference.types import TokenLogprob
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +78,17 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Text in order. `seq` numbers the engine's events; `offset` is the number of characters before this text."""
+    """Text in order. `seq` numbers the engine's events; `offset` is the number of characters before this text.
+
+    `logprobs` are those of its tokens, when they were asked for.
+    """
 
     generation: UUID
     seq: int
     offset: int
     text: str
     num_tokens: int = 0
+    logprobs: tuple[TokenLogprob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

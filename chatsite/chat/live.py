@@ -16,6 +16,7 @@ from uuid import UUID
 
 from chatsite.chat.events import Accepted, Ended, Piece, Reading, ReplyEvent, Waiting
 from chatsite.chat.models import State
+from inference.types import TokenLogprob
 
 
 class HandedOver(Exception):
@@ -82,8 +83,8 @@ class LiveAnswer:
                 self.state = event.state
         self._wake()
 
-    def add_text(self, seq: int, text: str, num_tokens: int) -> None:
-        self.say(Piece(self.generation, seq, self.length, text, num_tokens))
+    def add_text(self, seq: int, text: str, num_tokens: int, logprobs: tuple[TokenLogprob, ...] = ()) -> None:
+        self.say(Piece(self.generation, seq, self.length, text, num_tokens, logprobs))
 
     def fail(self, failure: Exception) -> None:
         """Ends without an answer: followers get the exception. Only for what nobody was promised."""
@@ -140,5 +141,11 @@ def _merged(pieces: list[Piece]) -> Piece:
     first, last = pieces[0], pieces[-1]
     if first is last:
         return first
-    text = "".join(piece.text for piece in pieces)
-    return Piece(first.generation, last.seq, first.offset, text, sum(piece.num_tokens for piece in pieces))
+    return Piece(
+        first.generation,
+        last.seq,
+        first.offset,
+        "".join(piece.text for piece in pieces),
+        sum(piece.num_tokens for piece in pieces),
+        tuple(logprob for piece in pieces for logprob in piece.logprobs),
+    )

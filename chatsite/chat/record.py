@@ -22,6 +22,7 @@ from chatsite.chat.live import LiveAnswer
 from chatsite.chat.models import FINAL_STATES, Generation, Message, State
 from chatsite.chat.outcome import Outcome
 from chatsite.db import run_in_db
+from inference.types import TokenLogprob
 
 logger = logging.getLogger(__name__)
 
@@ -48,11 +49,13 @@ class Record:
         self._began = time.monotonic()
         self._first_text_ms = 0.0
 
-    def add_text(self, seq: int, text: str, token_ids: tuple[int, ...]) -> None:
+    def add_text(
+        self, seq: int, text: str, token_ids: tuple[int, ...], logprobs: tuple[TokenLogprob, ...] = ()
+    ) -> None:
         if not self._first_text_ms:
             self._first_text_ms = self._elapsed_ms()
         self.token_ids.extend(token_ids)
-        self.live.add_text(seq, text, len(token_ids))
+        self.live.add_text(seq, text, len(token_ids), logprobs)
 
     def progress(self) -> Progress:
         return Progress(self.live.text, tuple(self.token_ids), self.tokenizer, self.live.seq)

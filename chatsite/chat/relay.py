@@ -34,8 +34,8 @@ async def relay(events: AsyncIterator[Event], record: Record) -> Outcome:
     live = record.live
     async for event in events:
         match event:
-            case Delta(seq, text, token_ids):
-                record.add_text(seq, cleaned(text), token_ids)
+            case Delta(seq, text, token_ids, logprobs):
+                record.add_text(seq, cleaned(text), token_ids, logprobs)
             case Queued(position):
                 live.say(Waiting(live.generation, position))
             case Prefill(done, total):

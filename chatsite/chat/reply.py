@@ -27,7 +27,7 @@ from chatsite.chat.record import Record
 from chatsite.chat.relay import relay, replay
 from chatsite.chat.running import running
 from chatsite.chat.semantic import Looked
-from chatsite.chat.turn import Turn
+from chatsite.chat.turn import Caller, Turn
 from chatsite.db import run_in_db
 from chatsite.engine import engine, engine_info
 from chatsite.errors import ReplyRefused
@@ -176,13 +176,18 @@ async def _leave(turn: Turn, record: Record) -> None:
         observe_reply(await said(record, outcome.CANCELLED, *settlement), door="v1")
 
 
-async def _admit(turn: Turn) -> None:
-    """Quota first, then the row by which an answer without a conversation is found after a crash."""
+async def check_quota(caller: Caller, num_answers: int = 1) -> None:
+    """For doors that ask several questions at once: all fit, or none is asked. Raises ReplyRefused."""
     try:
-        await quota.check(turn.caller)
+        await quota.check(caller, num_answers)
     except ReplyRefused as refusal:
         observe_refusal(refusal.code)
         raise
+
+
+async def _admit(turn: Turn) -> None:
+    """Quota first, then the row by which an answer without a conversation is found after a crash."""
+    await check_quota(turn.caller)
     await run_in_db(_open, turn)
 
 

@@ -9,6 +9,8 @@ import math
 
 from django.http import JsonResponse
 
+from chatsite.chat.events import Ended
+from chatsite.chat.models import State
 from chatsite.errors import SiteError
 from inference.errors import EngineError
 
@@ -65,6 +67,16 @@ def from_engine(error: EngineError) -> ApiError:
 def from_code(code: str, message: str, *, retry_after_s: float | None = None) -> ApiError:
     """The error behind a code of the engine's tree; a code without a status of its own is the server's fault."""
     return ApiError(ENGINE_STATUS.get(code, 500), code, message, retry_after_s=retry_after_s)
+
+
+def failure_of(ended: Ended) -> ApiError | None:
+    """None for a complete answer; every other end is an error, so that no client takes a part for the whole."""
+    if ended.state is State.COMPLETE:
+        return None
+    if ended.state is State.STOPPED:
+        return ApiError(500, "cancelled", "The answer was stopped before its end.")
+    code = ended.error_code or ended.state.value
+    return from_code(code, ended.error_message or "The answer could not be finished.")
 
 
 def body_of(error: ApiError) -> dict[str, dict[str, str | None]]:

@@ -1,55 +1,43 @@
-"""The JSON of chat completions, whole and in chunks, with every field the specification requires.
+"""What all shapes of answers have in common: lines of a stream, reasons, counts and headers.
 
-Knows shapes only. The order of chunks is `v1.stream`'s.
+Knows shapes only. The order of lines is `v1.stream`'s; `v1.chat_form` and its like know what is in them.
 """
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import msgspec
 
-from chatsite.chat.events import Accepted, Ended
-from chatsite.chat.models import State
-from chatsite.v1.errors import ApiError, body_of, from_code
+from chatsite.chat.events import Accepted, Ended, Piece
+from chatsite.v1.answers import Answer
+from chatsite.v1.errors import ApiError, body_of
 from inference.types import FinishReason
 
 X_CACHE = "X-Cache"
 X_TRIMMED = "X-Trimmed-Messages"
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """What is equal in every chunk of one answer."""
+class Form(Protocol):
+    """The shape in which a client reads its answers: whole, or line by line. One object serves one response."""
 
-    id: str
-    model: str
-    created: int = field(default_factory=lambda: int(time.time()))
+    def whole(self, answers: Sequence[Answer]) -> dict[str, Any]: ...
 
-    def whole(self, text: str, ended: Ended, usage: dict[str, Any]) -> dict[str, Any]:
-        message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None, "annotations": []}
-        choice = {"index": 0, "message": message, "logprobs": None} | reasons_of(ended)
-        return self._frame("chat.completion", [choice]) | {"usage": usage}
+    def begin(self) -> list[bytes]:
+        """Before the first text."""
 
-    def chunk(self, delta: dict[str, Any], ended: Ended | None = None) -> bytes:
-        reasons = {"finish_reason": None} if ended is None else reasons_of(ended)
-        choice = {"index": 0, "delta": delta, "logprobs": None} | reasons
-        return event(self._frame("chat.completion.chunk", [choice]))
+    def piece(self, index: int, piece: Piece) -> bytes:
+        """Text of answer `index`."""
 
-    def usage_chunk(self, usage: dict[str, Any]) -> bytes:
-        return event(self._frame("chat.completion.chunk", []) | {"usage": usage})
+    def end(self, index: int, ended: Ended) -> list[bytes]:
+        """Answer `index` is complete."""
 
-    def _frame(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "object": kind,
-            "created": self.created,
-            "model": self.model,
-            "choices": choices,
-            "system_fingerprint": None,
-        }
+    def finish(self, answers: Sequence[Answer]) -> list[bytes]:
+        """All are."""
+
+    def fail(self, error: ApiError) -> bytes:
+        """One of them is not, and no more lines follow."""
 
 
 DONE = b"data: [DONE]\n\n"
@@ -71,26 +59,18 @@ def reasons_of(ended: Ended) -> dict[str, Any]:
     return {"finish_reason": ended.finish_reason}
 
 
-def usage_of(ended: Ended, num_streamed: int) -> dict[str, Any]:
-    """Token counts; a cached answer was not generated, its tokens are those that were sent."""
-    counts = ended.counts
-    completion = counts.generated_tokens or num_streamed
+def usage_of(answers: Sequence[Answer], num_choices: int) -> dict[str, Any]:
+    """Token counts. The choices of one prompt share it: it is counted once, and so is what was reused of it."""
+    prompts = [answers[start : start + num_choices] for start in range(0, len(answers), num_choices)]
+    num_prompt = sum(max(answer.counts.prompt_tokens for answer in choices) for choices in prompts)
+    num_reused = sum(min(answer.counts.reused_tokens for answer in choices) for choices in prompts)
+    num_answer = sum(answer.num_tokens for answer in answers)
     return {
-        "prompt_tokens": counts.prompt_tokens,
-        "completion_tokens": completion,
-        "total_tokens": counts.prompt_tokens + completion,
-        "prompt_tokens_details": {"cached_tokens": counts.reused_tokens},
+        "prompt_tokens": num_prompt,
+        "completion_tokens": num_answer,
+        "total_tokens": num_prompt + num_answer,
+        "prompt_tokens_details": {"cached_tokens": num_reused},
     }
-
-
-def failure_of(ended: Ended) -> ApiError | None:
-    """None for a complete answer; every other end is an error, so that no client takes a part for the whole."""
-    if ended.state is State.COMPLETE:
-        return None
-    if ended.state is State.STOPPED:
-        return ApiError(500, "cancelled", "The answer was stopped before its end.")
-    code = ended.error_code or ended.state.value
-    return from_code(code, ended.error_message or "The answer could not be finished.")
 
 
 def answer_headers(accepted: Accepted | None) -> dict[str, str]:

@@ -1,20 +1,22 @@
-"""A chat completion as server-sent events, in the order that breaks no client.
+"""Answers as server-sent events: what a form begins with, its pieces and ends as they come, and how it finishes.
 
-Role chunk; content chunks with `finish_reason` null; an empty delta with the reason; with `include_usage` a chunk
-without choices; `[DONE]`. Keep-alives are comments. A failure in mid-stream is an error object and then the end.
+Keep-alives are comments. A failure in mid-stream, of any of the answers, is said and then the end. Knows no form.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 
 from chatsite.chat.events import Accepted, Ended, Piece
 from chatsite.errors import SiteError
 from chatsite.sse import KEEP_ALIVE_S, Pump
-from chatsite.v1 import formats
+from chatsite.v1.answers import Answer, AnswerEvent
 from chatsite.v1.errors import ApiError, from_engine, from_site
-from chatsite.v1.formats import Completion
+from chatsite.v1.formats import KEEP_ALIVE, Form
 from inference.errors import EngineError
 
 logger = logging.getLogger(__name__)
@@ -23,47 +25,70 @@ logger = logging.getLogger(__name__)
 HEAD_WAIT_S = 2.0
 
 
-async def read_head(pump: Pump) -> Accepted | None:
-    """What the cache said; None when that takes too long. Raises the refusal when there is one."""
-    while (event := await pump.next(HEAD_WAIT_S)) is not None:
-        if isinstance(event, Accepted):
-            return event
-    return None
+async def read_head(pump: Pump[AnswerEvent], num_answers: int) -> tuple[Accepted | None, list[AnswerEvent]]:
+    """What was said when all answers were accepted, None when that takes too long; and what came meanwhile.
+
+    Raises the refusal when there is one.
+    """
+    early: list[AnswerEvent] = []
+    accepted: Accepted | None = None
+    num_accepted = 0
+    give_up_at = time.monotonic() + HEAD_WAIT_S
+    while num_accepted < num_answers:
+        coming = await pump.next(max(0.0, give_up_at - time.monotonic()))
+        if coming is None:
+            break
+        if isinstance(coming[1], Accepted):
+            accepted, num_accepted = coming[1], num_accepted + 1
+        else:
+            early.append(coming)
+    return accepted, early
 
 
-async def stream(completion: Completion, pump: Pump, *, includes_usage: bool) -> AsyncGenerator[bytes]:
-    """The bytes of the answer. Closing the generator cancels the generation."""
+async def stream(
+    form: Form, pump: Pump[AnswerEvent], early: Sequence[AnswerEvent], num_answers: int
+) -> AsyncGenerator[bytes]:
+    """The bytes of the answers. Closing the generator cancels the generations."""
     try:
-        yield completion.chunk({"role": "assistant", "content": "", "refusal": None})
-        num_tokens = 0
-        while True:
-            event = await pump.next(KEEP_ALIVE_S)
-            match event:
-                case None:
-                    yield formats.KEEP_ALIVE
-                case Piece():
-                    num_tokens += event.num_tokens
-                    yield completion.chunk({"content": event.text})
-                case Ended():
-                    for chunk in _end(completion, event, num_tokens, includes_usage=includes_usage):
-                        yield chunk
-                    return
-    except SiteError as error:
-        yield formats.error_event(from_site(error))
-    except EngineError as error:
-        yield formats.error_event(from_engine(error))
-    except Exception:
-        logger.exception("an answer failed in mid-stream")
-        yield formats.error_event(ApiError(500, "internal_error", "The server made a mistake."))
+        async with aclosing(_lines(form, pump, early, num_answers)) as lines:
+            async for line in lines:
+                yield line
+    except Exception as error:
+        yield form.fail(_told(error))
     finally:
         await pump.close()
 
 
-def _end(completion: Completion, ended: Ended, num_tokens: int, *, includes_usage: bool) -> list[bytes]:
-    failure = formats.failure_of(ended)
-    if failure is not None:
-        return [formats.error_event(failure)]
-    chunks = [completion.chunk({}, ended)]
-    if includes_usage:
-        chunks.append(completion.usage_chunk(formats.usage_of(ended, num_tokens)))
-    return [*chunks, formats.DONE]
+async def _lines(
+    form: Form, pump: Pump[AnswerEvent], early: Sequence[AnswerEvent], num_answers: int
+) -> AsyncGenerator[bytes]:
+    """Until all answers are complete. Raises what ends one of them."""
+    for line in form.begin():
+        yield line
+    answers = [Answer() for _ in range(num_answers)]
+    coming = deque(early)
+    while not all(answer.ended for answer in answers):
+        match coming.popleft() if coming else await pump.next(KEEP_ALIVE_S):
+            case None:
+                yield KEEP_ALIVE
+            case index, Piece() as piece:
+                answers[index].add(piece)
+                yield form.piece(index, piece)
+            case index, Ended() as ended:
+                answers[index].end(ended)
+                for line in form.end(index, ended):
+                    yield line
+    for line in form.finish(answers):
+        yield line
+
+
+def _told(error: Exception) -> ApiError:
+    match error:
+        case ApiError():
+            return error
+        case SiteError():
+            return from_site(error)
+        case EngineError():
+            return from_engine(error)
+    logger.error("an answer failed in mid-stream", exc_info=error)
+    return ApiError(500, "internal_error", "The server made a mistake.")

@@ -9,7 +9,7 @@ from chatsite.chat.reply import engine_request
 from chatsite.chat.turn import Caller
 from chatsite.v1.errors import ApiError
 from chatsite.v1.schema import parse_chat
-from chatsite.v1.turns import turn_of
+from chatsite.v1.turns import chat_turns
 from inference.types import EngineInfo
 
 INFO = EngineInfo(
@@ -19,7 +19,7 @@ INFO = EngineInfo(
 
 def is_offline(service_tier: str | None) -> bool:
     body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "service_tier": service_tier}
-    return engine_request(turn_of(parse_chat(body), "", Caller(1, "1"), INFO)).is_offline
+    return engine_request(chat_turns(parse_chat(body), "", Caller(1, "1"), INFO)[0]).is_offline
 
 
 def test_flex_work_fills_what_people_leave_free() -> None:

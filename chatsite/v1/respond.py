@@ -1,0 +1,41 @@
+"""From turns to the HTTP response, whole or streamed, in the form that the door chose. The same for every door."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.http import JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+
+from chatsite.chat.turn import Turn
+from chatsite.sse import HEADERS
+from chatsite.v1.answers import gathered, pumped
+from chatsite.v1.formats import Form, answer_headers
+from chatsite.v1.stream import read_head, stream
+
+IGNORED_FIELDS = "X-Ignored-Fields"
+
+
+async def respond(turns: Sequence[Turn], form: Form, *, streams: bool, ignored: str) -> HttpResponseBase:
+    """`ignored` names fields of the request that mean nothing here. Raises the refusal of any turn."""
+    response = await (_streamed if streams else _whole)(turns, form)
+    if ignored:
+        response[IGNORED_FIELDS] = ignored
+    return response
+
+
+async def _whole(turns: Sequence[Turn], form: Form) -> HttpResponseBase:
+    answers, accepted = await gathered(turns)
+    return JsonResponse(form.whole(answers), headers=answer_headers(accepted))
+
+
+async def _streamed(turns: Sequence[Turn], form: Form) -> HttpResponseBase:
+    pump = await pumped(turns)
+    try:
+        accepted, early = await read_head(pump, len(turns))
+    except BaseException:
+        await pump.close()
+        raise
+    return StreamingHttpResponse(
+        stream(form, pump, early, len(turns)), headers=HEADERS | answer_headers(accepted)
+    )
