@@ -106,10 +106,9 @@ async def approve(served: Served) -> None:
 def refresh(entry_id: int, created_at: datetime, model_revision: str, answer: Answer) -> bool:
     """Replace the stored answer of that moment by a whole one that was made anew; False when there is no such entry
     any more, or the answer is none. For database threads."""
-    text = clean(answer.text)
-    is_sound = answer.is_complete and bool(text.strip()) and len(text) <= MAX_ANSWER_CHARS
-    if not is_sound:
+    if not is_worth_keeping(answer):
         return False
+    text = clean(answer.text)
     # Ids stand for the text they were made with; a text that had to be cleaned is no longer that text.
     token_ids = answer.token_ids if text == answer.text else ()
     return store.refresh(
@@ -123,15 +122,22 @@ def forget(generations: Sequence[UUID]) -> int:
 
 
 def is_admissible(decision: Decision, question: Question, answer: Answer) -> bool:
-    """Whether the answer is whole, and the rule, the caller and the sizes let it be stored."""
+    """Whether the rule and the caller let this answer be stored, and it is worth it."""
     return (
         decision.is_storable
         and question.may_store
-        and answer.is_complete
+        and is_worth_keeping(answer)
+        and len(decision.text) <= MAX_QUESTION_CHARS
+    )
+
+
+def is_worth_keeping(answer: Answer) -> bool:
+    """Whether it is whole, says something else than that there is no answer, and is not too long."""
+    return (
+        answer.is_complete
         and bool(clean(answer.text).strip())
         and not is_refusal(answer.text)
         and len(answer.text) <= MAX_ANSWER_CHARS
-        and len(decision.text) <= MAX_QUESTION_CHARS
     )
 
 

@@ -227,8 +227,12 @@ async def test_a_refresh_does_not_undo_what_was_done_meanwhile(clock, meanwhile)
     assert not await CacheEntry.objects.filter(answer="new").aexists()
 
 
-@pytest.mark.parametrize("answer", [Answer("half", is_complete=False), Answer(" ", is_complete=True)])
-async def test_only_a_whole_answer_replaces_a_stale_one(clock, answer):
+REFUSAL = "I'm sorry, but I can't help with that."
+
+
+@pytest.mark.parametrize("text", ["half", " ", REFUSAL])
+async def test_only_a_whole_answer_that_says_something_replaces_a_stale_one(clock, text):
+    answer = Answer(text, is_complete=text != "half")
     await arule(ttl_s=600, stale_s=300)
     await factories.store(ASKED, "old", all_alike)
     stale = await hit_at(clock, 700)
