@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import Error as DatabaseError
 
-from chatsite.chat.models import Feedback, Generation, Message, Role
+from chatsite.chat.models import Feedback, Generation, Message, Origin, Role
 from chatsite.chat.texts import checked
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
@@ -59,5 +59,12 @@ def _served(caller: Caller, message: UUID) -> Served | None:
     row = rows.filter(message=message, user=caller.user_id, cache_entry__isnull=False).first()
     if row is None or row.cache_entry is None or row.message is None or row.message.parent is None:
         return None
-    asked = row.message.parent.text
-    return Served(row.cache_entry, asked, caller.tenant, caller.owner, row.pk, row.created_at)
+    return Served(
+        row.cache_entry,
+        asked=row.message.parent.text,
+        tenant=caller.tenant,
+        owner=caller.owner,
+        generation=row.pk,
+        served_at=row.created_at,
+        is_exact=row.origin == Origin.EXACT,
+    )

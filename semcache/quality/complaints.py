@@ -36,7 +36,10 @@ class Complaint(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A stored answer that was given to the question `asked` of this owner; `generation` repeated it."""
+    """A stored answer that was given to the question `asked` of this owner; `generation` repeated it.
+
+    `is_exact`: to the very words it was made for, and after the same history where there was one.
+    """
 
     entry_id: int
     asked: str
@@ -44,6 +47,7 @@ class Served:
     owner: str
     generation: UUID | None = None
     served_at: datetime | None = None
+    is_exact: bool = False
 
 
 # An owner complains of what was in reach: the own, or what is shared with them, whoever had asked first.
@@ -101,7 +105,7 @@ def complain(served: Served, why: Complaint) -> bool:
             return False
         scope, stored, sharing, is_pinned, made_by = row
         is_theirs = sharing == "private"
-        is_other_question = _keys(asked)["asked"] != stored
+        is_other_question = _is_other_question(served, stored)
         if is_other_question:
             pair = {
                 "scope": scope,
@@ -125,7 +129,7 @@ def approve(served: Served) -> None:
         row = cursor.fetchone()
         if row is None:
             budget_reports.turned(served.generation)  # a thumb down has evicted it
-        elif row[1] != _keys(canonical(served.asked))["asked"]:
+        elif _is_other_question(served, row[1]):
             _count(served, is_wrong=False)
 
 
@@ -135,6 +139,11 @@ def mark_wrong(entry_ids: Sequence[int]) -> int:
         cursor.execute(_ADD_LOGGED, {"ids": list(entry_ids), "why": Complaint.WRONG_HIT.value})
         budget_reports.marks(entry_ids)
         return store.delete(entry_ids)
+
+
+def _is_other_question(served: Served, stored: str) -> bool:
+    """Whether the answer was made for another question; the key of one with a history can't be told from its text."""
+    return not served.is_exact and _keys(canonical(served.asked))["asked"] != stored
 
 
 def _count(served: Served, *, is_wrong: bool) -> None:

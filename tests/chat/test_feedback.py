@@ -80,6 +80,25 @@ async def test_a_thumb_up_is_no_complaint_but_evidence_and_the_latest_word_count
     assert await checks() == [("thumb", False, generation.pk)]
 
 
+async def repeated_follow_up(socket: Socket) -> UUID:
+    """The answer to a later message, repeated in a conversation that is the same word for word."""
+    for _ in range(2):
+        first, _ = await socket.ask("Who leads the Bergen office?")
+        where = {"conversation": first["conversation"], "parent": first["answer"]}
+        accepted, done = await socket.ask("How old is she?", **where)
+    assert done["origin"] == "exact"
+    return UUID(accepted["answer"])
+
+
+@pytest.mark.parametrize(("verdict", "num_left"), [("up", 2), ("down", 1)])
+async def test_a_thumb_on_a_follow_up_that_was_repeated_word_for_word_says_nothing_of_meaning(
+    meaning: Socket, user: User, verdict: str, num_left: int
+) -> None:
+    await rate(user, await repeated_follow_up(meaning), verdict)
+    assert (await complaints(), await checks()) == ([], [])
+    assert await run_in_db(CacheEntry.objects.count) == num_left, "a bad answer goes"
+
+
 async def test_another_answer_asked_for_beside_a_cached_one_is_a_complaint(meaning: Socket) -> None:
     answer = await semantic_hit(meaning)
     await meaning.say("regenerate", client_message_id=uuid4(), message=answer)
