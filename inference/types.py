@@ -20,9 +20,16 @@ class FinishReason(StrEnum):
     FAILED = "failed"  # the engine could not go on; `Done.error_code` says why
 
 
+# The role of a segment that is a prompt by itself: no template writes around it, and its text may name control tokens.
+RAW = "raw"
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One message of the history. `token_ids` is the ledger: the ids of an assistant message as generated."""
+    """One message of the history, or alone and as RAW a whole prompt.
+
+    `token_ids` is the ledger: the ids of an assistant message as generated.
+    """
 
     role: str
     text: str

@@ -5,6 +5,7 @@ Knows shapes only. A token is bytes, which need not be whole characters: as a te
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,21 @@ def chat_logprobs(logprobs: Sequence[TokenLogprob]) -> dict[str, Any]:
     """Of chat completions."""
     content = [_entry(one) | {"top_logprobs": [_entry(other) for other in one.top]} for one in logprobs]
     return {"content": content, "refusal": None}
+
+
+def completion_logprobs(logprobs: Sequence[TokenLogprob], offset: int) -> dict[str, Any]:
+    """Of text completions; `offset` characters of the answer stand before these tokens."""
+    offsets: list[int] = []
+    decoder = getincrementaldecoder("utf-8")("replace")
+    for one in logprobs:
+        offsets.append(offset)
+        offset += len(decoder.decode(one.token))
+    return {
+        "tokens": [text_of(one) for one in logprobs],
+        "token_logprobs": [value_of(one) for one in logprobs],
+        "top_logprobs": [{text_of(other): value_of(other) for other in one.top} for one in logprobs],
+        "text_offset": offsets,
+    }
 
 
 def text_of(token: TokenLogprob) -> str:

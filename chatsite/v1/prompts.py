@@ -1,4 +1,4 @@
-"""Chat messages of the OpenAI form as segments for the engine.
+"""Chat messages and raw prompts of the OpenAI form as segments for the engine.
 
 Knows roles and content parts. `developer` is `system`; neighbours of one role become one segment, because many
 templates want roles that alternate; what the template still cannot take is refused by the engine with a 400.
@@ -7,14 +7,17 @@ templates want roles that alternate; what the template still cannot take is refu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from chatsite.v1.errors import ApiError, invalid
 from chatsite.v1.schema import Message, Part
-from inference.types import Segment
+from inference.types import RAW, Segment
 
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 TOOL_ROLES = ("tool", "function")
 MAX_MESSAGES = 2048
+MAX_PROMPTS = 8
+NOT_TEXTS = "Token ids are not taken here, because they belong to one tokenizer; send the text."
 BETWEEN = "\n\n"
 
 
@@ -37,6 +40,24 @@ def segments_of(messages: Sequence[Message], max_chars: int) -> tuple[Segment, .
         else:
             segments.append(Segment(role, text))
     return tuple(segments)
+
+
+def raw_prompts(given: Any, max_chars: int) -> list[tuple[Segment, ...]]:
+    """Of one text or a list of texts. Raises ApiError that names the prompt."""
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, list) or not texts:
+        raise invalid("prompt", "The prompt must be a text or a list of texts.", "missing_required_parameter")
+    if any(isinstance(text, int | list) for text in texts):
+        raise invalid("prompt", NOT_TEXTS, "token_arrays_not_supported")
+    if len(texts) > MAX_PROMPTS:
+        raise invalid("prompt", f"At most {MAX_PROMPTS} prompts are allowed.", "array_above_max_length")
+    for index, text in enumerate(texts):
+        param = "prompt" if text is given else f"prompt[{index}]"
+        if not isinstance(text, str) or not text:
+            raise invalid(param, "A prompt must not be empty.")
+        if len(text) > max_chars:
+            raise ApiError(413, "message_too_long", f"A prompt may have {max_chars} characters.", param=param)
+    return [(Segment(RAW, text),) for text in texts]
 
 
 def _role(message: Message, index: int) -> str:

@@ -91,6 +91,18 @@ class ChatRequest(Asked):
     chat_template: Any = None
 
 
+class CompletionRequest(Asked):
+    """The fields of `POST /v1/completions` that mean something here. A prompt may be anything until it was checked."""
+
+    prompt: Any = None
+    stream_options: StreamOptions | None = None
+    max_tokens: int | None = None
+    logprobs: int | None = None
+    echo: bool | None = None
+    suffix: str | None = None
+    best_of: int | None = None
+
+
 def convert(body: Any, struct: type[msgspec.Struct]) -> Any:
     """`body` as `struct`. Raises ApiError that names the field."""
     try:
@@ -114,6 +126,16 @@ def parse_chat(body: Any) -> ChatRequest:
         )
     if request.top_logprobs is not None and not request.logprobs:
         raise invalid("top_logprobs", "'top_logprobs' needs 'logprobs'.")
+    return request
+
+
+def parse_completion(body: Any) -> CompletionRequest:
+    """The checked request but for its prompt. Raises ApiError that names the first field that is wrong."""
+    request: CompletionRequest = convert(body, CompletionRequest)
+    check_asked(request)
+    check_not_given(request, ("echo", "suffix"))
+    if request.best_of not in (None, request.n or 1):
+        raise invalid("best_of", "'best_of' must equal 'n'.", "unsupported_parameter")
     return request
 
 

@@ -15,13 +15,15 @@ from django.conf import settings
 from chatsite.chat.reply import engine_request
 from chatsite.chat.turn import CacheControl, Caller, Turn
 from chatsite.v1.errors import invalid
-from chatsite.v1.prompts import segments_of
+from chatsite.v1.prompts import raw_prompts, segments_of
 from chatsite.v1.sampling import TOP_LOGPROBS, sampling_of
-from chatsite.v1.schema import OFFLINE_TIER, Asked, ChatRequest
+from chatsite.v1.schema import OFFLINE_TIER, Asked, ChatRequest, CompletionRequest
 from inference.choices import choices_of
 from inference.types import EngineInfo, Sampling, Segment
 
 MAX_ANSWERS = 8
+# Of `/v1/completions`, as OpenAI has it.
+DEFAULT_COMPLETION_TOKENS = 16
 
 
 def chat_turns(request: ChatRequest, cache_header: str, caller: Caller, info: EngineInfo) -> list[Turn]:
@@ -38,6 +40,24 @@ def chat_turns(request: ChatRequest, cache_header: str, caller: Caller, info: En
     )
     segments = segments_of(request.messages or (), settings.CONFIG.max_message_chars)
     return turns_of(request, [segments], sampling, cache_header, caller)
+
+
+def completion_turns(
+    request: CompletionRequest, cache_header: str, caller: Caller, info: EngineInfo
+) -> list[Turn]:
+    """`n` for every prompt. Raw prompts belong to no conversation. Raises ApiError that names the field."""
+    TOP_LOGPROBS.check("logprobs", request.logprobs)
+    sampling = sampling_of(
+        request,
+        info.max_output_tokens,
+        limits={
+            "max_tokens": DEFAULT_COMPLETION_TOKENS if request.max_tokens is None else request.max_tokens
+        },
+        num_logprobs=request.logprobs,
+    )
+    prompts = raw_prompts(request.prompt, settings.CONFIG.max_message_chars)
+    turns = turns_of(request, prompts, sampling, cache_header, caller)
+    return [replace(turn, conversation="", may_trim=False) for turn in turns]
 
 
 def turns_of(

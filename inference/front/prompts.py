@@ -25,7 +25,7 @@ from inference.front.spans import (
 )
 from inference.front.templates import ChatTemplate, TemplateRefused
 from inference.front.tokenizer import Tokenizer
-from inference.types import Segment
+from inference.types import RAW, Segment
 
 ROLES = ("system", "user", "assistant", "tool")
 
@@ -92,11 +92,23 @@ class PromptBuilder:
     def build(self, segments: Sequence[Segment], *, add_generation_prompt: bool = True) -> Prompt:
         """Raises InvalidRequest for a history that the template refuses in every form that says the same."""
         check_segments(segments)
+        if segments[0].role == RAW:
+            return self._raw(segments[0].text)
         segments, text = self._accepted(segments, add_generation_prompt)
         spans = self._spans(segments, text, add_generation_prompt)
         if spans is None:
             return self._without_spans(segments, add_generation_prompt)
         return self._assemble(text, spans, segments)
+
+    def _raw(self, text: str) -> Prompt:
+        """Who writes a whole prompt writes what a template would: names of control tokens are control tokens. It
+        begins with the model's first token where the template's prompts do."""
+        bos = self._tokenizer.bos_token
+        if bos and not text.startswith(bos) and self.render([Segment("user", "x")]).startswith(bos):
+            text = bos + text
+        draft = _Draft()
+        self._add_template_text(draft, text)
+        return Prompt(text, self._encode(draft))
 
     def _accepted(
         self, segments: Sequence[Segment], add_generation_prompt: bool
@@ -239,6 +251,8 @@ class PromptBuilder:
 def check_segments(segments: Sequence[Segment]) -> None:
     if not segments:
         raise InvalidRequest("the history is empty")
+    if len(segments) == 1 and segments[0].role == RAW:
+        return
     for segment in segments:
         if segment.role not in ROLES:
             raise InvalidRequest(f"unknown role {segment.role[:40]!r}; there are {', '.join(ROLES)}")

@@ -12,7 +12,6 @@ import pytest
 from tests.livesite import LiveSite
 
 CHAT = "/v1/chat/completions"
-EMBED = "/v1/embeddings"
 USER = {"role": "user", "content": "hi"}
 
 
@@ -204,40 +203,6 @@ def test_odd_but_good_requests_are_answered(http: httpx2.Client, model: str, fie
     response = http.post(CHAT, json={"model": model, "messages": [USER]} | fields)
     assert response.status_code == 200, response.text
     assert response.json()["choices"][0]["message"]["content"]
-
-
-EMBEDDINGS = {
-    "no model": ({"input": "x"}, 400, "model"),
-    "no input": ({"model": "MODEL"}, 400, "input"),
-    "an empty text": ({"model": "MODEL", "input": ""}, 400, "input"),
-    "an empty text in a list": ({"model": "MODEL", "input": ["a", ""]}, 400, "input[1]"),
-    "an empty list": ({"model": "MODEL", "input": []}, 400, "input"),
-    "a chat model": ({"model": "scripted", "input": "x"}, 404, "model"),
-    "an unknown format": ({"model": "MODEL", "input": "x", "encoding_format": "hex"}, 400, "encoding_format"),
-    "other dimensions": ({"model": "MODEL", "input": "x", "dimensions": 7}, 400, "dimensions"),
-    "too many": ({"model": "MODEL", "input": ["x"] * 3000}, 400, "input"),
-    "objects": ({"model": "MODEL", "input": [{"a": 1}]}, 400, "input[0]"),
-    "a long text": ({"model": "MODEL", "input": "x" * 300_000}, 413, "input"),
-}
-
-
-@pytest.mark.parametrize(("body", "status", "param"), EMBEDDINGS.values(), ids=EMBEDDINGS)
-def test_embeddings_name_the_field_too(
-    http: httpx2.Client, embedder: str, body: dict[str, Any], status: int, param: str
-) -> None:
-    sent = body | ({"model": embedder} if body.get("model") == "MODEL" else {})
-    response = http.post(EMBED, json=sent)
-    assert response.status_code == status
-    assert error_of(response)["param"] == param
-
-
-@pytest.mark.parametrize("tokens", [[1, 2, 3], [[1, 2], [3]]])
-def test_token_arrays_are_refused_with_the_switch_that_helps(
-    http: httpx2.Client, embedder: str, tokens: list
-) -> None:
-    response = http.post(EMBED, json={"model": embedder, "input": tokens})
-    assert response.status_code == 400
-    assert "check_embedding_ctx_length" in error_of(response)["message"]
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,31 @@ def builder(tokenizer: ModelTokenizer, template: str = CHATML) -> PromptBuilder:
     return PromptBuilder(tokenizer, ChatTemplate(template))
 
 
+def test_a_raw_prompt_has_no_template_and_names_its_own_control_tokens(tokenizer: ModelTokenizer) -> None:
+    text = "<|im_start|>user\nHi<|im_end|>\nIt was a"
+    prompt = builder(tokenizer).build([Segment("raw", text)])
+    assert prompt.text == tokenizer.decode(prompt.ids) == text
+    assert num_controls(tokenizer, prompt.ids) == 2
+
+
+@pytest.mark.parametrize("given", ["Hi", "<|endoftext|>Hi"])
+def test_a_raw_prompt_begins_as_the_templates_prompts_do(tokenizer: ModelTokenizer, given: str) -> None:
+    first = "<|endoftext|>"
+    with_first = ModelTokenizer.__new__(ModelTokenizer)
+    with_first.__dict__.update(tokenizer.__dict__, bos_token=first)
+    template = ChatTemplate("{{ bos_token }}" + CHATML, bos_token=first)
+    prompt = PromptBuilder(with_first, template).build([Segment("raw", given)])
+    assert prompt.text == first + "Hi" and num_controls(tokenizer, prompt.ids) == 1
+    assert PromptBuilder(with_first, ChatTemplate(CHATML)).build([Segment("raw", "Hi")]).text == "Hi"
+
+
+@pytest.mark.parametrize("around", [[Segment("user", "x")], [Segment("raw", "x")]])
+def test_a_raw_prompt_stands_alone(tokenizer: ModelTokenizer, around: list[Segment]) -> None:
+    for segments in ([Segment("raw", "Hi"), *around], [*around, Segment("raw", "Hi")]):
+        with pytest.raises(InvalidRequest):
+            builder(tokenizer).build(segments)
+
+
 def num_controls(tokenizer: ModelTokenizer, ids: list[int]) -> int:
     return sum(token in tokenizer.special_ids for token in ids)
 
