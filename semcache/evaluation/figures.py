@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from semcache.evaluation.metrics import Point, Totals, Trial, at, best_at, curve, of_pairs, of_requests
-from semcache.evaluation.trials import COSINE, Trials
+from semcache.evaluation.trials import COSINE, SHIPPED, Trials
 
 BOUNDS = (0.0, 0.005, 0.01, 0.02, 0.05)
 COMMON_THRESHOLD = 0.92  # what caches ship with
@@ -72,18 +72,20 @@ class Halves:
 
 def figures(halves: Halves) -> SetFigures:
     lines = [Line(f"{COSINE} at {COMMON_THRESHOLD}", None, _applied(halves, COSINE, COMMON_THRESHOLD))]
+    lines += [Line(SHIPPED, None, _applied(halves, SHIPPED, 1.0))] if SHIPPED in halves.test else []
     kinds = []
-    for way in halves.test:
+    ways = [way for way in halves.test if way != SHIPPED]
+    for way in ways:
         chosen = {bound: _chosen(halves, way, bound) for bound in BOUNDS}
         lines += [Line(way, bound, _applied(halves, way, threshold)) for bound, threshold in chosen.items()]
         if halves.has_kinds:
             kinds += _kinds(way, halves.test[way], chosen[SHOWN_BOUND])
-    for way in halves.test:
+    for way in ways:
         lines += [
             Line(f"{way}, best seen afterwards", bound, _hindsight(halves, way, bound)) for bound in BOUNDS
         ]
     curves = {
-        way: _thinned(curve(trials, halves.shares.totals_of(trials))) for way, trials in halves.test.items()
+        way: _thinned(curve(halves.test[way], halves.shares.totals_of(halves.test[way]))) for way in ways
     }
     return SetFigures(halves.name, halves.shares, tuple(lines), tuple(kinds), curves)
 

@@ -13,13 +13,15 @@ import numpy as np
 
 from semcache.evaluation.metrics import NEVER, Trial
 from semcache.evaluation.sets import OUT_OF_SCOPE, Labelled, Pair, Talks
+from semcache.evaluation.shipped import Asked, neighbour, served
 from semcache.evaluation.vectors import Embed, Verify
-from semcache.judge import MIN_AGREED_CHARS, agree
+from semcache.judge import MIN_AGREED_CHARS, voted
 from semcache.text import context, guard, wording
 from semcache.text.normalize import canonical
 
 COSINE, GUARDED, VERIFIED = "cosine", "guard", "guard, then verifier"
 PRODUCT, PRODUCT_VERIFIED = "product", "product, then verifier"
+SHIPPED = "as shipped"
 NUM_NEIGHBOURS = 8  # as many as the store is asked for
 ROWS_AT_ONCE = 512
 
@@ -34,6 +36,14 @@ def of_pairs(pairs: Sequence[Pair], embed: Embed, verify: Verify | None = None) 
         passes = guard.may_serve(guard.verdicts(pair.first, pair.second))
         found[COSINE].append(Trial(similarity, pair.is_same, pair.kind))
         found[GUARDED].append(Trial(similarity if passes else -NEVER, pair.is_same, pair.kind))
+    asked = [
+        Asked(pair.second, (neighbour(0, pair.first, "", similarity),))
+        for pair, similarity in zip(pairs, similarities, strict=True)
+    ]
+    found[SHIPPED] = [
+        Trial(1.0 if hit else -NEVER, pair.is_same, pair.kind)
+        for pair, hit in zip(pairs, served(asked, verify), strict=True)
+    ]
     if verify is not None:
         scores = _verified([(pair.first, pair.second) for pair in pairs], verify)
         found[VERIFIED] = [
@@ -45,25 +55,34 @@ def of_pairs(pairs: Sequence[Pair], embed: Embed, verify: Verify | None = None) 
 def of_intents(
     stored: Sequence[Labelled], asked: Sequence[Labelled], embed: Embed, verify: Verify | None = None
 ) -> Trials:
-    """All of `stored` has its intent's answer, as one written by hand; each of `asked` gets the nearest one, or the
-    first that the guard or the agreement of several lets through; the verifier is asked about one where none passes.
+    """All of `stored` has its intent's answer, as one written by hand. Each of `asked` gets the nearest answer; with
+    the guard the one that the nearest questions vote for, else the first in which it finds no difference; the verifier
+    is asked about the first that only lacks words where neither is there.
 
     A question out of scope is never stored, and whatever it gets is wrong.
     """
     stored = [question for question in stored if question.intent != OUT_OF_SCOPE]
     found: Trials = {COSINE: [], GUARDED: []}
     doubtful: list[Labelled | None] = []
+    looked: list[Asked] = []
     for question, neighbours in zip(asked, _nearest(stored, asked, embed), strict=True):
         nearest = [(stored[place], similarity) for place, similarity in neighbours]
-        evidence = [guard.verdicts(neighbour.text, question.text) for neighbour, _ in nearest]
-        passing = _first(nearest, map(guard.may_serve, evidence))
-        is_agreed = agree([_answer(neighbour) for neighbour, _ in nearest])
-        if is_agreed and guard.may_be_overruled(evidence[0]):
-            passing = nearest[0]
+        evidence = [guard.verdicts(one.text, question.text) for one, _ in nearest]
+        winner = voted([(_answer(one), similarity) for one, similarity in nearest])
+        if winner is not None and guard.may_be_overruled(evidence[winner]):
+            passing: tuple[Labelled, float] | None = nearest[winner]
+        else:
+            passing = _first(nearest, map(guard.may_serve, evidence))
         in_doubt = _first(nearest, map(guard.may_be_overruled, evidence))
         found[COSINE].append(_answered(question, nearest[0]))
         found[GUARDED].append(_answered(question, passing))
         doubtful.append(in_doubt[0] if in_doubt and not passing else None)
+        hits = (neighbour(place, one.text, _answer(one), near) for place, (one, near) in enumerate(nearest))
+        looked.append(Asked(question.text, tuple(hits)))
+    found[SHIPPED] = [
+        Trial(1.0 if hit else -NEVER, hit is not None and hit.answer == _answer(question), question.intent)
+        for question, hit in zip(asked, served(looked, verify), strict=True)
+    ]
     if verify is not None:
         found[VERIFIED] = _second_opinions(asked, doubtful, found[GUARDED], verify)
     return found
@@ -83,16 +102,16 @@ def _second_opinions(
     asked: Sequence[Labelled], doubtful: Sequence[Labelled | None], guarded: Sequence[Trial], verify: Verify
 ) -> list[Trial]:
     pairs = [
-        (neighbour.text, question.text)
-        for neighbour, question in zip(doubtful, asked, strict=True)
-        if neighbour is not None
+        (doubted.text, question.text)
+        for doubted, question in zip(doubtful, asked, strict=True)
+        if doubted is not None
     ]
     scores = iter(verify(pairs))
     return [
         replace(trial, score=1.0)
         if trial.score > -NEVER
-        else _answered(question, (neighbour, next(scores)) if neighbour is not None else None)
-        for question, neighbour, trial in zip(asked, doubtful, guarded, strict=True)
+        else _answered(question, (doubted, next(scores)) if doubted is not None else None)
+        for question, doubted, trial in zip(asked, doubtful, guarded, strict=True)
     ]
 
 
@@ -109,6 +128,11 @@ def of_conversations(talks: Sequence[Talks], embed: Embed, verify: Verify | None
         is_served = match.may_serve and not match.doubts
         found[COSINE].append(Trial(similarity, talk.is_same, talk.kind))
         found[PRODUCT].append(Trial(near if is_served else -NEVER, talk.is_same, talk.kind))
+    asked = [_asked(match, near) for match, near in zip(matches, nearness, strict=True)]
+    found[SHIPPED] = [
+        Trial(1.0 if hit or match.is_exact else -NEVER, talk.is_same, talk.kind)
+        for talk, match, hit in zip(talks, matches, served(asked, verify), strict=True)
+    ]
     if verify is not None:
         found[PRODUCT_VERIFIED] = [
             Trial(score, talk.is_same, talk.kind)
@@ -124,12 +148,22 @@ class _Match:
     embedded: tuple[str, str]
     may_serve: bool
     doubts: tuple[tuple[str, str], ...] = ()
+    is_exact: bool = False
+    last: tuple[str, str] = ("", "")
+    hang_on: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+
+
+def _asked(match: _Match, similarity: float) -> Asked:
+    """As the judge meets it: found by the vector of all that its answer hangs on."""
+    (stored, asked), (before, now) = match.last, match.hang_on
+    found = (neighbour(0, stored, "", similarity, before),) if match.may_serve and not match.is_exact else ()
+    return Asked(asked, found, now)
 
 
 def _matched(talk: Talks) -> _Match:
     stored, asked = canonical(talk.first[-1]), canonical(talk.second[-1])
     if talk.first == talk.second:
-        return _Match((stored, asked), may_serve=True)
+        return _Match((stored, asked), may_serve=True, is_exact=True)
     before, now = context.hangs_on(stored, talk.first[:-1]), context.hangs_on(asked, talk.second[:-1])
     if before is None or now is None or wording.language(stored) != wording.language(asked):
         return _Match((stored, asked), may_serve=False)
@@ -139,7 +173,8 @@ def _matched(talk: Talks) -> _Match:
     if compared.why or not guard.may_be_overruled(verdicts):
         return _Match(texts, may_serve=False)
     is_unsure = not guard.may_serve(verdicts)
-    return _Match(texts, may_serve=True, doubts=((stored, asked),) * is_unsure + compared.doubts)
+    doubts = ((stored, asked),) * is_unsure + compared.doubts
+    return _Match(texts, may_serve=True, doubts=doubts, last=(stored, asked), hang_on=(before, now))
 
 
 def _confirmed(matches: Sequence[_Match], verify: Verify) -> Iterator[float]:

@@ -144,7 +144,7 @@ def test_the_verifier_is_asked_only_where_the_guard_passes_no_neighbour():
     pairs: list[tuple[str, str]] = []
 
     def verify(asked):
-        pairs.extend(asked)
+        pairs[:] = asked  # the last call is for the curve, the one before for the line "as shipped"
         return [0.4] * len(asked)
 
     asked = [Labelled("pay a bill", "pay"), Labelled("pay z bill", "pay"), Labelled("pay 3 bills", "pay")]
@@ -196,7 +196,7 @@ def test_a_verifier_confirms_what_two_conversations_word_differently():
     asked: list[tuple[str, str]] = []
 
     def verify(pairs):
-        asked.extend(pairs)
+        asked[:] = pairs
         return [0.7] * len(pairs)
 
     found = trials.of_conversations([cat], embed, verify)

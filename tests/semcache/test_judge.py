@@ -27,9 +27,22 @@ def neighbours(*answers: str, question: str = "How fast is delivery?") -> list[H
 
 
 def test_three_nearest_questions_with_one_answer_overrule_missing_words():
-    judged = judge(RULE, "How soon will my parcel come?", neighbours(LONG, LONG, LONG, "Another answer."))
+    other = hit(9, "How much is delivery?", "Another answer.", similarity=0.9)
+    judged = judge(RULE, "How soon will my parcel come?", [*neighbours(LONG, LONG, LONG), other])
     assert judged.hit is not None
     assert judged.hit.entry_id == 0
+
+
+def test_many_that_agree_are_heard_although_the_nearest_differs():
+    nearest = [hit(number, f"How fast is delivery{'?' * number}", LONG) for number in range(1, 8)]
+    other = hit(0, "How much is delivery?", "Another answer.")
+    judged = judge(RULE, "How soon will my parcel come?", [other, *nearest])
+    assert judged.hit is not None
+    assert judged.hit.entry_id == 1
+
+
+def test_what_is_as_near_and_differs_takes_the_vote_away():
+    assert judge(RULE, "How soon will my parcel come?", neighbours(LONG, LONG, LONG, "Another.")).hit is None
 
 
 @pytest.mark.parametrize(
@@ -61,8 +74,8 @@ def test_a_second_opinion_is_asked_where_only_words_are_missing_however_near():
     assert judge(RULE, "How fast is delivery of 3 bags?", neighbours("One.", "Two.")).unsure == ()
 
 
-def test_agreement_serves_nothing_below_the_threshold():
-    far = [hit(number, "How fast is delivery?", LONG, similarity=0.89) for number in range(3)]
+def test_agreement_serves_nothing_that_is_too_far_to_be_looked_at():
+    far = [hit(number, "How fast is delivery?", LONG, similarity=0.79) for number in range(3)]
     assert judge(RULE, "How soon will my parcel come?", far).hit is None
 
 
