@@ -50,11 +50,13 @@ class Served:
     is_exact: bool = False
 
 
-# An owner complains of what was in reach: the own, or what is shared with them, whoever had asked first.
+# An owner complains of what was in reach: the own, or what is shared with them, whoever had asked first. Locked before
+# the rule that is told of it, as by staff that calls it wrong.
 _ENTRY = """
 SELECT scope, prompt_sha256, sharing, is_pinned, generation FROM semcache_cacheentry
  WHERE id = %(entry_id)s
-   AND (sharing = 'public' OR (tenant = %(tenant)s AND (sharing = 'tenant' OR owner = %(owner)s)))"""
+   AND (sharing = 'public' OR (tenant = %(tenant)s AND (sharing = 'tenant' OR owner = %(owner)s)))
+   FOR UPDATE"""
 _ADD = """
 INSERT INTO semcache_cachecomplaint
        (scope, asked_sha256, reading_sha256, stored_sha256, why, generations, created_at)

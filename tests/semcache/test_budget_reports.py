@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from uuid import UUID, uuid4
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import connection, transaction
 from django.utils import timezone
 
 from semcache import service
-from semcache.models import CacheCheck, CacheRule
+from semcache.models import CacheCheck, CacheEntry, CacheRule
 from semcache.quality import complaints
 from semcache.service import Complaint, Served
 from tests.semcache import factories
@@ -91,3 +93,33 @@ async def test_staffs_mark_counts_once_for_each_answer(only_rule):
         (check.kind, check.is_wrong, check.entry, check.similarity is not None) for check in await checks()
     ]
     assert found == [("staff", True, stored, True), ("staff", True, other, False)]
+
+
+def test_a_thumb_and_staffs_mark_on_one_answer_never_wait_in_a_circle(only_rule):
+    """Staff's mark takes the entry and then its rule; a thumb that came the other way round would close the circle."""
+    only_rule.sharing = "private"
+    only_rule.save()
+    entry = factories.row("a" * 64, "b" * 64, only_rule, question=STORED)
+    ended: list[bool] = []
+
+    def rate() -> None:
+        ended.append(complaints.complain(served(entry.pk), Complaint.THUMBS_DOWN))
+        connection.close()
+
+    rater = threading.Thread(target=rate)
+    with transaction.atomic():
+        CacheEntry.objects.select_for_update().get(pk=entry.pk)
+        rater.start()
+        until_somebody_waits()
+        CacheRule.objects.select_for_update(no_key=True, nowait=True).get(pk=only_rule.pk)
+    rater.join()
+    assert ended == [True]
+
+
+def until_somebody_waits() -> None:
+    """Until another connection waits for what this one holds."""
+    with connection.cursor() as cursor:
+        found = False
+        while not found:
+            cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
+            ((found,),) = cursor.fetchall()
