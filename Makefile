@@ -65,7 +65,7 @@ simulate: $(PRODUCT)
 
 # The first run embeds 40,000 questions (minutes). ARGS: --quick, --set NAME, --json, --verifier FOLDER, --out FOLDER
 cache-eval: models
-	@$(PY) manage.py cache_eval $(ARGS)
+	@$(PY) manage.py cache_eval --verifier inference/verifier/weights $(ARGS)
 
 # Some minutes; writes DATA_DIR/evaluation/peers.json for `make cache-eval ARGS="--peers FILE"`. ARGS: --set NAME
 peers-cache: models $(PEER_PACKAGES)
