@@ -10,30 +10,33 @@ from collections.abc import Sequence
 from typing import Any
 
 from chatsite.v1.errors import ApiError, invalid
-from chatsite.v1.schema import Message, Part
+from chatsite.v1.schema import Item, Message, Part
 from inference.types import RAW, Segment
 
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 TOOL_ROLES = ("tool", "function")
 MAX_MESSAGES = 2048
 MAX_PROMPTS = 8
+# Of chat completions, and of responses.
+TEXT_PARTS = ("text", "input_text", "output_text")
 NOT_TEXTS = "Token ids are not taken here, because they belong to one tokenizer; send the text."
 BETWEEN = "\n\n"
 
 
-def segments_of(messages: Sequence[Message], max_chars: int) -> tuple[Segment, ...]:
-    """The prompt. Raises ApiError that names the message."""
+def segments_of(messages: Sequence[Message], max_chars: int, field: str = "messages") -> tuple[Segment, ...]:
+    """The prompt. Raises ApiError that names the message, as it is found in `field`."""
     if len(messages) > MAX_MESSAGES:
-        raise invalid("messages", f"At most {MAX_MESSAGES} messages are allowed.", "array_above_max_length")
+        raise invalid(field, f"At most {MAX_MESSAGES} messages are allowed.", "array_above_max_length")
     segments: list[Segment] = []
     for index, message in enumerate(messages):
-        role, text = _role(message, index), _text(message, index)
+        path = f"{field}[{index}]"
+        role, text = _role(message, path), _text(message, path)
         if len(text) > max_chars:
             raise ApiError(
                 413,
                 "message_too_long",
                 f"A message may have {max_chars} characters.",
-                param=f"messages[{index}].content",
+                param=f"{path}.content",
             )
         if segments and segments[-1].role == role:
             segments[-1] = Segment(role, segments[-1].text + BETWEEN + text)
@@ -60,32 +63,46 @@ def raw_prompts(given: Any, max_chars: int) -> list[tuple[Segment, ...]]:
     return [(Segment(RAW, text),) for text in texts]
 
 
-def _role(message: Message, index: int) -> str:
+def input_segments(
+    given: str | Sequence[Item], instructions: str | None, max_chars: int
+) -> tuple[Segment, ...]:
+    """Of the input of a response; instructions are a system message before it. Raises ApiError."""
+    items = [Item(role="user", content=given)] if isinstance(given, str) else given
+    for index, item in enumerate(items):
+        if item.type not in (None, "message"):
+            message = f"Items of type '{item.type[:40]}' are not supported; only messages are."
+            raise invalid(f"input[{index}].type", message)
+    segments = segments_of(items, max_chars, "input")
+    if not instructions:
+        return segments
+    return (
+        *segments_of([Message(role="system", content=instructions)], max_chars, "instructions"),
+        *segments,
+    )
+
+
+def _role(message: Message, path: str) -> str:
     if message.role in TOOL_ROLES:
-        raise invalid(
-            f"messages[{index}].role", "Tools are not supported by this server.", "tools_not_supported"
-        )
+        raise invalid(f"{path}.role", "Tools are not supported by this server.", "tools_not_supported")
     role = ROLES.get(message.role or "")
     if role is None:
-        raise invalid(f"messages[{index}].role", f"The role must be one of: {', '.join(ROLES)}.")
+        raise invalid(f"{path}.role", f"The role must be one of: {', '.join(ROLES)}.")
     if message.tool_calls:
-        raise invalid(
-            f"messages[{index}].tool_calls", "Tools are not supported by this server.", "tools_not_supported"
-        )
+        raise invalid(f"{path}.tool_calls", "Tools are not supported by this server.", "tools_not_supported")
     return role
 
 
-def _text(message: Message, index: int) -> str:
+def _text(message: Message, path: str) -> str:
     content = message.content
     if content is None or content == []:
-        raise invalid(f"messages[{index}].content", "The content must be a text or a list of text parts.")
+        raise invalid(f"{path}.content", "The content must be a text or a list of text parts.")
     if isinstance(content, str):
         return content
-    return "".join(_part(part, f"messages[{index}].content[{place}]") for place, part in enumerate(content))
+    return "".join(_part(part, f"{path}.content[{place}]") for place, part in enumerate(content))
 
 
 def _part(part: Part, path: str) -> str:
-    if part.type != "text":
+    if part.type not in TEXT_PARTS:
         raise invalid(f"{path}.type", f"Parts of type '{part.type[:40]}' are not supported; only text is.")
     if part.text is None:
         raise invalid(f"{path}.text", "A text part needs a text.")

@@ -35,6 +35,12 @@ class Message(msgspec.Struct):
     tool_calls: list[Any] | None = None
 
 
+class Item(Message):
+    """Of the input of a response: a message, or something else that its type names."""
+
+    type: str | None = None
+
+
 class StreamOptions(msgspec.Struct):
     include_usage: bool | None = None
 
@@ -103,6 +109,26 @@ class CompletionRequest(Asked):
     best_of: int | None = None
 
 
+class TextOptions(msgspec.Struct):
+    format: ResponseFormat | None = None
+
+
+class ResponsesRequest(Asked):
+    """The fields of `POST /v1/responses` that mean something here. The input may be anything until it was checked."""
+
+    input: str | list[Item] | None = None
+    instructions: str | None = None
+    max_output_tokens: int | None = None
+    text: TextOptions | None = None
+    metadata: dict[str, str] | None = None
+    store: bool | None = None  # accepted, and nothing is stored
+    previous_response_id: str | None = None
+    conversation: Any = None
+    background: bool | None = None
+    tools: Any = None
+    prompt: Any = None
+
+
 def convert(body: Any, struct: type[msgspec.Struct]) -> Any:
     """`body` as `struct`. Raises ApiError that names the field."""
     try:
@@ -136,6 +162,28 @@ def parse_completion(body: Any) -> CompletionRequest:
     check_not_given(request, ("echo", "suffix"))
     if request.best_of not in (None, request.n or 1):
         raise invalid("best_of", "'best_of' must equal 'n'.", "unsupported_parameter")
+    return request
+
+
+def parse_response(body: Any) -> ResponsesRequest:
+    """The checked request. Raises ApiError that names the first field that is wrong."""
+    request: ResponsesRequest = convert(body, ResponsesRequest)
+    check_asked(request)
+    if not request.input:
+        raise invalid("input", "You must give an input.", "missing_required_parameter")
+    if request.previous_response_id or request.conversation:
+        field = "previous_response_id" if request.previous_response_id else "conversation"
+        raise invalid(
+            field,
+            "Responses are not stored here; send the whole history as 'input'.",
+            "unsupported_parameter",
+        )
+    check_not_given(request, ("tools", "background", "prompt"))
+    wanted = request.text.format if request.text else None
+    if wanted is not None and wanted.type != "text":
+        raise invalid("text.format", "Only the text format 'text' is supported.", "unsupported_parameter")
+    if request.n not in (None, 1):
+        raise invalid("n", "A response is one answer.", "unsupported_parameter")
     return request
 
 

@@ -15,9 +15,9 @@ from django.conf import settings
 from chatsite.chat.reply import engine_request
 from chatsite.chat.turn import CacheControl, Caller, Turn
 from chatsite.v1.errors import invalid
-from chatsite.v1.prompts import raw_prompts, segments_of
+from chatsite.v1.prompts import input_segments, raw_prompts, segments_of
 from chatsite.v1.sampling import TOP_LOGPROBS, sampling_of
-from chatsite.v1.schema import OFFLINE_TIER, Asked, ChatRequest, CompletionRequest
+from chatsite.v1.schema import OFFLINE_TIER, Asked, ChatRequest, CompletionRequest, ResponsesRequest
 from inference.choices import choices_of
 from inference.types import EngineInfo, Sampling, Segment
 
@@ -58,6 +58,19 @@ def completion_turns(
     prompts = raw_prompts(request.prompt, settings.CONFIG.max_message_chars)
     turns = turns_of(request, prompts, sampling, cache_header, caller)
     return [replace(turn, conversation="", may_trim=False) for turn in turns]
+
+
+def response_turn(request: ResponsesRequest, cache_header: str, caller: Caller, info: EngineInfo) -> Turn:
+    """Raises ApiError that names the field."""
+    sampling = sampling_of(
+        request,
+        info.max_output_tokens,
+        limits={"max_output_tokens": request.max_output_tokens},
+        num_logprobs=None,
+    )
+    most = settings.CONFIG.max_message_chars
+    segments = input_segments(request.input or "", request.instructions, most)
+    return turns_of(request, [segments], sampling, cache_header, caller)[0]
 
 
 def turns_of(

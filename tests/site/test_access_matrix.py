@@ -75,6 +75,7 @@ ROWS = (
     Row("v1/models/<path:name>", "GET", keyed(200), "/v1/models/scripted", by_key=True),
     Row("v1/chat/completions", "POST", keyed(200), body=CHAT, by_key=True),
     Row("v1/completions", "POST", keyed(400), body={}, by_key=True),
+    Row("v1/responses", "POST", keyed(400), body={}, by_key=True),
     Row("v1/embeddings", "POST", keyed(400), body={}, by_key=True),
     Row("v1", "GET", everybody(404), by_key=True),
     Row("v1/", "GET", everybody(404), by_key=True),

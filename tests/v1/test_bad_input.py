@@ -211,7 +211,7 @@ def test_odd_but_good_requests_are_answered(http: httpx2.Client, model: str, fie
         ("GET", CHAT, 405), ("PUT", CHAT, 405), ("OPTIONS", CHAT, 405), ("DELETE", "/v1/models", 405),
         ("POST", "/v1/models", 405), ("GET", "/v1/nothing", 404), ("POST", "/v1/chat/completions/", 404),
         ("GET", "/v1", 404), ("GET", "/v1/", 404), ("GET", "/v1/models/", 404), ("GET", "/v1/models/nobody", 404),
-        ("POST", "/v1/responses", 404), ("GET", "/v1/%00", 404), ("GET", "/v1/../v1/x", 404),
+        ("GET", "/v1/responses", 405), ("GET", "/v1/%00", 404), ("GET", "/v1/../v1/x", 404),
     ],
 )  # fmt: skip
 def test_wrong_paths_and_methods(http: httpx2.Client, method: str, path: str, status: int) -> None:

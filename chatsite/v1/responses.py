@@ -1,0 +1,26 @@
+"""`POST /v1/responses`, stateless: the whole history comes with the request, and nothing is kept for the next one."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from chatsite.chat.turn import Caller
+from chatsite.json_body import read_json
+from chatsite.v1 import schema
+from chatsite.v1.catalog import served_chat_model
+from chatsite.v1.endpoint import endpoint
+from chatsite.v1.respond import respond
+from chatsite.v1.response_form import ResponseForm
+from chatsite.v1.turns import response_turn
+
+
+@endpoint("POST", scopes=("chat",))
+async def responses(request: HttpRequest, caller: Caller) -> HttpResponseBase:
+    body = read_json(request)
+    asked = schema.parse_response(body)
+    info = await served_chat_model(asked.model or "")
+    turn = response_turn(asked, request.headers.get("Cache-Control", ""), caller, info)
+    form = ResponseForm(turn.generation.hex, info.model, asked)
+    ignored = schema.ignored_fields(body, schema.ResponsesRequest)
+    return await respond([turn], form, streams=bool(asked.stream), ignored=ignored)
