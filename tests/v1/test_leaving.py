@@ -36,10 +36,14 @@ def running(site: LiveSite) -> float:
     raise AssertionError("the gauge is missing")
 
 
+@pytest.mark.parametrize("num_choices", [1, 3])
 @pytest.mark.parametrize("streams", [True, False])
-def test_closing_the_request_frees_the_engine(site: LiveSite, key: str, model: str, streams: bool) -> None:
+def test_closing_the_request_frees_the_engine(
+    site: LiveSite, key: str, model: str, streams: bool, num_choices: int
+) -> None:
     endless = script_text(tokens=5000, delay_ms=20)
-    body = {"model": model, "messages": [{"role": "user", "content": f"{endless}"}], "stream": streams}
+    messages = [{"role": "user", "content": f"{endless}"}]
+    body = {"model": model, "messages": messages, "stream": streams, "n": num_choices}
     client = httpx2.Client(base_url=site.url, headers={"Authorization": f"Bearer {key}"}, timeout=LIMIT_S)
     if streams:
         with client.stream("POST", CHAT, json=body) as response:
@@ -60,4 +64,4 @@ def test_closing_the_request_frees_the_engine(site: LiveSite, key: str, model: s
         assert failures
     client.close()
     wait_for(lambda: running(site) == 0)
-    wait_for(lambda: states(site)[0] == "stopped")
+    wait_for(lambda: states(site)[:num_choices] == ["stopped"] * num_choices)
