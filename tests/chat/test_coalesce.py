@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatsite.chat.coalesce import coalesce
+from chatsite.chat.coalesce import coalesce, merged
 from chatsite.chat.events import Piece, ReplyEvent, Waiting
+from inference.types import TokenLogprob
 from tests.chat.virtual import run_virtually
 
 MAX_TOKENS = 4
@@ -41,6 +42,12 @@ class Source:
                 offset += len(text)
         finally:
             self.is_closed = True
+
+
+def test_what_is_told_of_each_token_is_merged_with_its_text() -> None:
+    first, second = (TokenLogprob(number, b"x", -number) for number in (1, 2))
+    pieces = [Piece(GENERATION, one.token_id, 0, "x", 1, (one,)) for one in (first, second)]
+    assert merged(*pieces).logprobs == (first, second)
 
 
 async def collect(source: Source) -> list[tuple[float, Piece]]:

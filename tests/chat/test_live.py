@@ -10,6 +10,7 @@ import pytest
 from chatsite.chat.events import Ended, Piece
 from chatsite.chat.live import HandedOver, LiveAnswer
 from chatsite.chat.models import Origin, State
+from inference.types import TokenLogprob
 
 
 def ended(live: LiveAnswer) -> Ended:
@@ -41,9 +42,10 @@ async def test_a_slow_follower_gets_what_it_missed_in_one_piece() -> None:
     events = live.follow()
     assert (await anext(events)).text == "a"  # type: ignore[union-attr]
     for number in range(2, 1000):
-        live.add_text(number, "b", 1)
+        live.add_text(number, "b", 1, (TokenLogprob(number, b"b", -1.0),))
     piece = await anext(events)
     assert isinstance(piece, Piece)
+    assert [one.token_id for one in piece.logprobs] == list(range(2, 1000))
     assert (piece.text, piece.seq, piece.offset, piece.num_tokens) == ("b" * 998, 999, 1, 998)
     await events.aclose()
 
