@@ -130,6 +130,13 @@ def finish(generation: UUID, ending: Ending, progress: Progress) -> State:
     return State(row["state"])
 
 
+def is_erased(generation: UUID) -> bool:
+    """Whether the row is gone; waits for an erasure that is under way."""
+    with transaction.atomic():
+        row = Generation.objects.select_for_update(no_key=True).filter(pk=generation)
+        return row.values("pk").first() is None
+
+
 def _store_text(generation: UUID, progress: Progress) -> None:
     Message.objects.filter(generation=generation).update(
         text=progress.text, token_ids=list(progress.token_ids), tokenizer=progress.tokenizer

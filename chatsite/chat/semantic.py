@@ -16,9 +16,12 @@ from itertools import takewhile
 from uuid import UUID
 
 from django.conf import settings
+from django.db import transaction
 
+from chatsite.chat import generations
 from chatsite.chat.record import Record
 from chatsite.chat.turn import Turn
+from chatsite.db import run_in_db
 from chatsite.engine import engine, engine_info
 from chatsite.metrics import observe_lookup
 from inference.errors import EncoderFailed, EngineError, NotSupported
@@ -118,11 +121,20 @@ async def _remember(turn: Turn, looked: Looked, record: Record, took_ms: float) 
     )
     try:
         async with asyncio.timeout(REMEMBER_TIMEOUT_S):
-            await service.remember(looked.decision, looked.question, answer)
+            entry = await service.remember(looked.decision, looked.question, answer)
+            if entry is not None:
+                await run_in_db(_forget_erased, turn.generation)
     except TimeoutError:
         logger.info("the semantic cache did not take the answer in time")
     except Exception:  # as above
         logger.exception("the semantic cache did not take the answer")
+
+
+def _forget_erased(generation: UUID) -> None:
+    """Whoever erased the answer between its end and its being stored has not found it in the cache."""
+    with transaction.atomic():
+        if generations.is_erased(generation):
+            service.forget([generation])
 
 
 def question_of(turn: Turn, info: EngineInfo) -> Question:

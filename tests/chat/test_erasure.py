@@ -120,6 +120,21 @@ async def test_an_erased_conversation_is_forgotten_by_the_engine(caching: Socket
     assert await counts() == [1, 2, 1, 1]
 
 
+async def test_an_answer_that_is_erased_between_its_end_and_its_being_stored_leaves_nothing(
+    caching: Socket, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember = service.remember
+
+    async def erased_just_before(*asked: Any) -> int | None:
+        (conversation,) = await run_in_db(lambda: list(Conversation.objects.values_list("pk", flat=True)))
+        await erasure.erase(caller_of_user(user), conversation)
+        return await remember(*asked)
+
+    monkeypatch.setattr(service, "remember", erased_just_before)
+    await caching.ask("What is the capital of France?")
+    assert await counts() == [0, 0, 0, 0]
+
+
 STORED, ASKED = "Which plans include backup?", "Which of the plans include a backup?"
 
 
