@@ -34,10 +34,9 @@ from semcache.quality import complaints, question_log, sharing
 from semcache.quality.complaints import Complaint, Served
 from semcache.storage import erasure, store
 from semcache.storage.threads import in_database, set_executor
-from semcache.text import context, wording
+from semcache.text import context
 from semcache.text.normalize import clean
 from semcache.text.refusals import is_refusal
-from semcache.text.wording import Lasting
 
 __all__ = [
     "Answer", "Candidate", "Complaint", "Decision", "Embed", "Hit", "NoVerifier", "Outcome", "Question", "Reason",
@@ -155,7 +154,6 @@ def new_entry(decision: Decision, question: Question, answer: Answer) -> store.N
     """The row of an answer that is stored where `decision` says."""
     assert decision.rule is not None, "storable decisions have a rule"
     text = clean(answer.text)
-    said_all = (decision.text, *context.said_in(decision.context))
     return store.NewEntry(
         scope=decision.scope,
         prompt_sha256=decision.prompt_sha256,
@@ -176,7 +174,7 @@ def new_entry(decision: Decision, question: Question, answer: Answer) -> store.N
         num_tokens=answer.num_tokens,
         took_ms=answer.took_ms,
         ttl_s=decision.rule.ttl_s,
-        is_for_today=any(wording.lasting(said) is not Lasting.AS_THE_RULE_SAYS for said in said_all),
+        is_for_today=context.is_for_today(decision.text, decision.context),
     )
 
 

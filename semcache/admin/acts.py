@@ -18,8 +18,7 @@ from semcache.admin.audit import note_each, note_entries
 from semcache.models import CacheEntry
 from semcache.quality import complaints, promotion
 from semcache.storage import store
-from semcache.text import wording
-from semcache.text.wording import Lasting
+from semcache.text import context
 
 # The line by which a marked answer is known again when it is long gone.
 WRONG_HIT = "wrong hit: evicted"
@@ -61,13 +60,13 @@ def _wrong_hit(request: HttpRequest, ids: Sequence[int]) -> int:
 
 
 def _renew(request: HttpRequest, ids: Sequence[int]) -> int:
-    old = list(CacheEntry.objects.filter(pk__in=ids).values_list("pk", "question", "expires_at"))
+    old = CacheEntry.objects.filter(pk__in=ids).only("question", "context", "expires_at")
     note_each(
-        request, {pk: f"renewed: expired at {ended.isoformat()} before" for pk, _question, ended in old}
+        request, {entry.pk: f"renewed: expired at {entry.expires_at.isoformat()} before" for entry in old}
     )
     values: dict[str, Any] = {
         "ids": list(ids),
-        "for_today": [pk for pk, question, _ended in old if wording.lasting(question) is Lasting.THIS_DAY],
+        "for_today": [entry.pk for entry in old if context.is_for_today(entry.question, entry.context)],
         "zone": timezone.get_current_timezone_name(),
     }
     with connection.cursor() as cursor:

@@ -18,7 +18,7 @@ from semcache.text.followup import stands_alone
 from semcache.text.lexicon import FUNCTION_EN
 from semcache.text.normalize import canonical
 from semcache.text.reading import read, stem
-from semcache.text.wording import MAX_SEMANTIC_CHARS
+from semcache.text.wording import MAX_SEMANTIC_CHARS, Lasting, lasting
 
 # Longer histories are compared as a whole only: by their exact text.
 MAX_TURNS_CHARS = 12_000
@@ -79,6 +79,11 @@ def is_echoed(answer: str, text: str, turns: Sequence[str]) -> bool:
     question, whatever the question looks like."""
     said = _all_words(*said_in(turns)) - _all_words(text)
     return not said.isdisjoint(_all_words(answer))
+
+
+def is_for_today(text: str, context: Sequence[str]) -> bool:
+    """Whether the answer ends with the day: what is asked is said of today, or what it hangs on is."""
+    return any(lasting(said) is not Lasting.AS_THE_RULE_SAYS for said in (text, *said_in(context)))
 
 
 def said_in(context: Sequence[str]) -> Sequence[str]:

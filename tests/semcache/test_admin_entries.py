@@ -168,9 +168,15 @@ def test_a_renewed_answer_lives_again_from_now_on(staff):
     assert said() == [f"renewed: expired at {entry.expires_at.isoformat()} before"]
 
 
-def test_an_answer_for_today_is_not_renewed_past_midnight(staff):
+TODAY = "What is the weather today?"
+
+
+@pytest.mark.parametrize(
+    "asked", [{"question": TODAY}, {"question": "and in York?", "context": [TODAY, "Where?"]}]
+)
+def test_an_answer_for_today_is_not_renewed_past_midnight(staff, asked):
     rule = factories.rule(ttl_s=10 * 86_400)
-    entry = factories.row("a" * 64, "b" * 64, rule, question="What is the weather today?")
+    entry = factories.row("a" * 64, "b" * 64, rule, **asked)
     staff.post(act_url(entry, "renew"))
     entry.refresh_from_db()
     ends = timezone.localtime(entry.expires_at)
