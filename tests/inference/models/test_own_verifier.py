@@ -38,7 +38,10 @@ def test_over_the_default_encoder_it_tells_opposites_from_other_words() -> None:
     embedder = load_embedder(folder, "fp32", "cpu")
     verifier = load_verifier(OWN_VERIFIER, embedder=embedder)
     _, pair_ids = read_shared_ids(folder / "tokenizer.json")
-    same = [("How do I reset my password?", "what can I do to reset my password"), ("如何重置密码？", "怎么重置密码")]
+    same = [
+        ("How do I reset my password?", "what can I do to reset my password"),
+        ("如何重置密码？", "怎么重置密码"),
+    ]
     traps = [
         ("How do I turn Bluetooth on?", "How do I turn Bluetooth off?"),
         ("怎么打开蓝牙？", "怎么关闭蓝牙？"),
