@@ -42,13 +42,17 @@ class Comparison:
 def hangs_on(text: str, turns: Sequence[str]) -> tuple[str, ...] | None:
     """What the answer to the canonical `text` hangs on of `turns` (said, answered, said, answered ...): () for
     nothing, None where that cannot be told, so that only the same history will do."""
+    if (
+        len(text) > MAX_SEMANTIC_CHARS
+    ):  # before anything reads it: that takes time with the square of its length
+        return None
     exchanges = _exchanges(turns)
     if stands_alone(text, [said for said, _ in exchanges]):
         return ()
     if not exchanges:
         return None
     says_something = read(text).words or read(text).asks_for
-    if _POINTS_INTO_ANSWER.search(text) or not says_something or len(text) > MAX_SEMANTIC_CHARS:
+    if _POINTS_INTO_ANSWER.search(text) or not says_something:
         return None
     kept = [part for exchange in _condensed(exchanges) for part in exchange]
     return tuple(kept) or None

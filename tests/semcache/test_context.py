@@ -181,3 +181,7 @@ def test_without_one_of_the_checks_another_conversation_would_serve(monkeypatch,
     assert why_not(SWITCH, second) not in ("", "in doubt")
     monkeypatch.setattr(context, name, instead)
     assert why_not(SWITCH, second) in ("", "in doubt", "only the same history will do")
+
+
+def test_a_long_message_costs_no_time_however_odd_it_is():
+    assert hangs_on("a" + "!" * 1_000_000 + "a", ("Hi.", "Hello.")) is None
