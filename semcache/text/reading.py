@@ -254,7 +254,8 @@ def _alternatives(words: Iterable[str]) -> str:
 
 _COURTESIES = re.compile(
     rf"^(?:{'|'.join(lexicon.COURTESIES_BEFORE)})(?![\w'-])[\s,:;!.，。！：]*"
-    rf"|[\s,.，。!?？]+(?:{'|'.join(lexicon.COURTESIES_AFTER)})[\s.!。！?？]*$",
+    # Only from where a row of marks begins: from each of them it would take time with the square of their number.
+    rf"|(?<![\s,.，。!?？])[\s,.，。!?？]+(?:{'|'.join(lexicon.COURTESIES_AFTER)})[\s.!。！?？]*$",
     re.IGNORECASE,
 )
 _CANONICAL_EN = {

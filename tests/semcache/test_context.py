@@ -185,3 +185,5 @@ def test_without_one_of_the_checks_another_conversation_would_serve(monkeypatch,
 
 def test_a_long_message_costs_no_time_however_odd_it_is():
     assert hangs_on("a" + "!" * 1_000_000 + "a", ("Hi.", "Hello.")) is None
+    alone = "Which languages does Tunely support on Android tablets?"
+    assert hangs_on(alone, ("a" + "!" * 11_000 + "a", "Hello.")) == ()
