@@ -77,7 +77,8 @@ _HOUR_BEFORE = f"({_TOMORROW} AT TIME ZONE %(zone)s - interval '1 hour')"
 END_OF_DAY = f"""
       CASE WHEN {_HOUR_BEFORE} AT TIME ZONE %(zone)s >= {_TOMORROW}
            THEN {_HOUR_BEFORE} ELSE {_TOMORROW} AT TIME ZONE %(zone)s END"""
-# A row that is younger than ours was written by a race we lost; it stays. One from the future never wins.
+# A row that is younger than ours was written by a race we lost; it stays. One from the future never wins. What staff
+# pinned or brought in is theirs until it ends: whoever asks afresh gets a new answer, and nobody else does.
 INSERT = f"""
 INSERT INTO semcache_cacheentry AS stored
        (scope, prompt_sha256, question, answer, embedding, rule_id, sharing, tenant, owner, model_revision, embedder,
@@ -97,7 +98,9 @@ ON CONFLICT (scope, prompt_sha256) DO UPDATE SET
        took_ms = excluded.took_ms, context = excluded.context, may_be_stale = excluded.may_be_stale,
        source = excluded.source,
        created_at = excluded.created_at, expires_at = excluded.expires_at
- WHERE excluded.created_at > stored.created_at OR stored.created_at > statement_timestamp()
+ WHERE (excluded.created_at > stored.created_at OR stored.created_at > statement_timestamp())
+   AND (excluded.source = 'import' OR stored.expires_at <= statement_timestamp()
+        OR NOT (stored.is_pinned OR stored.source = 'import'))
 RETURNING id"""  # noqa: S608 - this module's own texts
 # The row that was seen and no other: what was evicted, erased, edited or replaced meanwhile stays so.
 REFRESH = """

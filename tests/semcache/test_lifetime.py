@@ -135,6 +135,19 @@ async def test_an_older_answer_never_replaces_a_younger_one(clock):
     assert hit is not None and hit.answer == "younger"
 
 
+@pytest.mark.parametrize("of_staff", [{"is_pinned": True}, {"source": CacheEntry.Source.IMPORT}])
+async def test_what_staff_pinned_or_brought_in_stays_until_it_ends_whoever_asks_afresh(clock, of_staff):
+    await CacheRule.objects.acreate(name="weather", ttl_s=600)
+    await factories.store(QUESTION, "of staff", may_read=False)
+    await CacheEntry.objects.aupdate(**of_staff)
+    clock.set(1)
+    assert await factories.store(QUESTION, "of somebody", may_read=False) is None
+    hit = (await ask(QUESTION)).hit
+    assert hit is not None and hit.answer == "of staff"
+    clock.set(601)
+    assert await factories.store(QUESTION, "of somebody", may_read=False) is not None
+
+
 @pytest.mark.parametrize("zone", ["Asia/Shanghai", "UTC", "America/New_York"])
 @pytest.mark.parametrize("text", ["What is on the menu today?", "今天的菜单有哪些菜"])
 async def test_an_answer_about_today_ends_with_the_day_of_the_site(
