@@ -16,6 +16,7 @@ from semcache.rules.policy import Rule
 
 # A new rule's; the test compares.
 RULE = Rule(id=1, name="as shipped", accept_similarity=0.95, verify_similarity=0.90)
+GAP = RULE.accept_similarity - RULE.verify_similarity
 _WHEN = datetime(2026, 1, 1, tzinfo=UTC)
 
 

