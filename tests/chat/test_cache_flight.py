@@ -26,6 +26,7 @@ from inference.testing import EngineProcess, script_text
 from inference.types import Segment
 from semcache import flights, service
 from semcache.models import CacheEntry, CacheFlight, CacheRule
+from semcache.text import admission
 from tests.chat.conftest import open_socket
 from tests.chat.socket import Socket
 
@@ -54,6 +55,8 @@ async def caching_site(
         CacheRule.objects.create(name="everything", mode="exact", sharing="public")
 
     config(cache_enabled=True, max_live_per_user=1000)
+    # The scripts of these answers are no questions that people would share.
+    monkeypatch.setattr(admission, "why_private", lambda text: None)
     monkeypatch.setattr(settings, "SEMCACHE_BUDGET_MS", 20_000)
     monkeypatch.setattr(flights, "STEP_WITHIN_S", 20.0)
     await run_in_db(only_rule)

@@ -52,7 +52,7 @@ async def test_a_rule_that_wants_a_second_opinion_serves_nothing_by_meaning_with
 
 
 async def test_agreeing_neighbours_do_not_replace_the_second_opinion(monkeypatch):
-    monkeypatch.setattr(judge, "agree", lambda answers: True)
+    monkeypatch.setattr(judge, "voted", lambda nearest: 0)
     await factories.store(STORED, "All.", all_alike)
     await tighten("verify")
     assert await answered("Which cheap plans include backup?") == (Outcome.MISS, Reason.TIGHTENED)

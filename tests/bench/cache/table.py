@@ -26,7 +26,7 @@ MIN_PER_OWNER = 10
 # Small enough for the site's time limit of a statement while the vector index is there.
 BATCH = 500
 VERBS = (
-    "archive", "print", "translate", "share", "rename", "encrypt", "restore", "schedule", "publish", "merge", "compare",
+    "archive", "print", "collect", "share", "rename", "encrypt", "restore", "schedule", "publish", "merge", "compare",
     "annotate", "delegate", "approve", "record", "convert", "monitor", "duplicate", "inspect", "transcribe",
 )  # fmt: skip
 THINGS = (
