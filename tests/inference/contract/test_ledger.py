@@ -60,9 +60,13 @@ class Chat:
         return replace(self, client=client)
 
 
+CONTROL_IDS = range(3)  # the tiny model's; nobody is told of one in mid-answer, so it can't be in the history
+
+
 def odd(seed: int) -> Sampling:
     """A random model's random answer: its own tokenizer would cut the text otherwise."""
-    return Sampling(temperature=1.0, seed=seed, max_tokens=60)
+    never = tuple((token, -100.0) for token in CONTROL_IDS)
+    return Sampling(temperature=1.0, seed=seed, max_tokens=60, logit_bias=never)
 
 
 GREEDY = Sampling(temperature=0.0, max_tokens=12)
