@@ -58,9 +58,8 @@ async def lookup(question: Question, embed: Embed, verify: Verify | None = None)
     Without `verify` there is no second opinion, so nothing between the thresholds is served.
     """
     decision = await tried(question, embed, verify)
-    if (
-        decision.would_hit is None
-    ):  # what a shadow rule would have served is noted beside the answer that was given
+    # What a shadow rule would have served is noted beside the answer that was given.
+    if decision.would_hit is None:
         process.note(question_log.looked(decision, question))
     if process.hours.add(decision):
         process.write_soon(is_full=decision.hit is not None and process.hits.add(decision.hit.entry_id))
@@ -107,12 +106,7 @@ def refresh(entry_id: int, created_at: datetime, model_revision: str, answer: An
     any more, or the answer is none. For database threads."""
     if not is_worth_keeping(answer):
         return False
-    text = clean(answer.text)
-    # Ids stand for the text they were made with; a text that had to be cleaned is no longer that text.
-    token_ids = answer.token_ids if text == answer.text else ()
-    return store.refresh(
-        entry_id, created_at, model_revision, replace(answer, text=text, token_ids=token_ids)
-    )
+    return store.refresh(entry_id, created_at, model_revision, _cleaned(answer))
 
 
 def forget(generations: Sequence[UUID]) -> int:
@@ -153,13 +147,13 @@ async def flush_hits() -> int:
 def new_entry(decision: Decision, question: Question, answer: Answer) -> store.NewEntry:
     """The row of an answer that is stored where `decision` says."""
     assert decision.rule is not None, "storable decisions have a rule"
-    text = clean(answer.text)
+    answer = _cleaned(answer)
     return store.NewEntry(
         scope=decision.scope,
         prompt_sha256=decision.prompt_sha256,
         question=decision.text,
-        answer=text,
-        vector=None if _hangs_on_more(decision, question, text) else decision.vector,
+        answer=answer.text,
+        vector=None if _hangs_on_more(decision, question, answer.text) else decision.vector,
         context=decision.context,
         rule_id=decision.rule.id,
         sharing=decision.sharing,
@@ -168,14 +162,19 @@ def new_entry(decision: Decision, question: Question, answer: Answer) -> store.N
         model_revision=question.model_revision,
         embedder=question.embedder,
         generation=answer.generation,
-        # Ids stand for the text they were made with; a text that had to be cleaned is no longer that text.
-        token_ids=answer.token_ids if text == answer.text else (),
+        token_ids=answer.token_ids,
         tokenizer=answer.tokenizer,
         num_tokens=answer.num_tokens,
         took_ms=answer.took_ms,
         ttl_s=decision.rule.ttl_s,
         is_for_today=context.is_for_today(decision.text, decision.context),
     )
+
+
+def _cleaned(answer: Answer) -> Answer:
+    """Ids stand for the text they were made with; a text that had to be cleaned is no longer that text."""
+    text = clean(answer.text)
+    return answer if text == answer.text else replace(answer, text=text, token_ids=())
 
 
 def _hangs_on_more(decision: Decision, question: Question, answer: str) -> bool:

@@ -13,6 +13,7 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 
 from semcache import service
+from semcache.judge import VERIFIED_FROM
 from semcache.look import Look
 from semcache.models import CacheEntry, CacheRule
 from semcache.service import Answer, Decision, Outcome, Reason, lookup, remember
@@ -164,7 +165,9 @@ async def test_the_words_of_a_conversation_go_with_its_answer():
     assert (await asked_after(SAME_FLIGHT, FEE)).hit is None
 
 
-@pytest.mark.parametrize(("score", "reason"), [(0.95, Reason.VERIFIED), (0.85, Reason.DOUBTED)])
+@pytest.mark.parametrize(
+    ("score", "reason"), [(VERIFIED_FROM, Reason.VERIFIED), (VERIFIED_FROM - 0.01, Reason.DOUBTED)]
+)
 async def test_a_verifier_is_asked_about_what_was_said_before_and_its_lowest_score_counts(score, reason):
     await answered(("I have a cheap flight to Lisbon", "Noted."), FEE, "£30.")
     asked: list[tuple[str, str]] = []
