@@ -28,13 +28,24 @@ RAW = "raw"
 class Segment:
     """One message of the history, or alone and as RAW a whole prompt.
 
-    `token_ids` is the ledger: the ids of an assistant message as generated.
+    `token_ids` is the ledger: the ids of an assistant message as generated. `tool_calls` is a JSON list of
+    {id, name, arguments} that an assistant message made; `tool_call_id` names the call whose result a tool message is.
     """
 
     role: str
     text: str
     token_ids: tuple[int, ...] = ()
     tokenizer: str = ""
+    tool_calls: str = ""
+    tool_call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """What an answer must look like: any JSON object, JSON that a schema allows, or texts of a Lark grammar."""
+
+    kind: str  # json_object, json_schema, lark
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +66,7 @@ class Sampling:
     min_tokens: int | None = None
     logit_bias: tuple[tuple[int, float], ...] = ()
     stop_ids: tuple[int, ...] = ()
+    grammar: Grammar | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +90,9 @@ class GenerateRequest:
     deadline_s: float = 0.0
     is_offline: bool = False
     may_trim: bool = False
+    # A JSON list of functions as the template is given them; tool_choice is auto (also ""), none, required or a name.
+    tools: str = ""
+    tool_choice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +118,7 @@ class Usage:
     reused_shared_tokens: int = 0
     reused_disk_tokens: int = 0
     trimmed_messages: int = 0
+    device_seconds: float = 0.0
 
     @property
     def reused_tokens(self) -> int:
@@ -211,6 +227,8 @@ class EngineInfo:
     kv_budget_bytes: int = 0
     verifier: str = ""
     upstream: str = ""
+    tool_format: str = ""
+    has_grammar: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,3 +301,4 @@ class EngineStats:
     waiting_for_blocks: int = 0
     device_bytes: int = 0
     disk_skipped_blocks: int = 0
+    device_seconds: float = 0.0

@@ -16,6 +16,7 @@ from inference.types import (
     Event,
     FinishReason,
     GenerateRequest,
+    Grammar,
     Owner,
     Prefill,
     Queued,
@@ -30,8 +31,11 @@ from inference.types import (
 
 USAGE_FIELDS = tuple(Usage.__dataclass_fields__)
 TIMING_FIELDS = tuple(Timings.__dataclass_fields__)
-LIST_FIELDS = ("stop", "stop_ids", "logit_bias")
-SAMPLING_FIELDS = tuple(name for name in Sampling.__dataclass_fields__ if name not in LIST_FIELDS)
+# Those that are no plain number.
+BUILT_FIELDS = ("stop", "stop_ids", "logit_bias", "grammar")
+SAMPLING_FIELDS = tuple(name for name in Sampling.__dataclass_fields__ if name not in BUILT_FIELDS)
+SEGMENT_FIELDS = ("role", "text", "tokenizer", "tool_calls", "tool_call_id")
+REQUEST_FIELDS = ("generation_id", "priority", "deadline_s", "is_offline", "may_trim", "tools", "tool_choice")
 TEMPLATE_FIELDS = tuple(TemplateFindings.__dataclass_fields__)
 INFO_FIELDS = tuple(name for name in EngineInfo.__dataclass_fields__ if name != "template")
 STATS_FIELDS = tuple(name for name in EngineStats.__dataclass_fields__ if name != "shared_prefixes")
@@ -42,12 +46,18 @@ UNSENDABLE = (TypeError, ValueError, OverflowError)
 
 def segments_to_pb(segments: Iterable[Segment]) -> list[pb.Segment]:
     return [
-        pb.Segment(role=s.role, text=s.text, token_ids=s.token_ids, tokenizer=s.tokenizer) for s in segments
+        pb.Segment(token_ids=segment.token_ids, **{name: getattr(segment, name) for name in SEGMENT_FIELDS})
+        for segment in segments
     ]
 
 
 def segments_from_pb(segments: Iterable[pb.Segment]) -> tuple[Segment, ...]:
-    return tuple(Segment(s.role, s.text, tuple(s.token_ids), s.tokenizer) for s in segments)
+    return tuple(
+        Segment(
+            token_ids=tuple(segment.token_ids), **{name: getattr(segment, name) for name in SEGMENT_FIELDS}
+        )
+        for segment in segments
+    )
 
 
 def owner_to_pb(owner: Owner) -> pb.Owner:
@@ -60,10 +70,12 @@ def owner_from_pb(owner: pb.Owner) -> Owner:
 
 def sampling_to_pb(sampling: Sampling) -> pb.Sampling:
     given = {name: getattr(sampling, name) for name in SAMPLING_FIELDS}
+    grammar = sampling.grammar
     return pb.Sampling(
         stop=sampling.stop,
         stop_ids=sampling.stop_ids,
         logit_bias=[pb.LogitBias(token_id=token, bias=bias) for token, bias in sampling.logit_bias],
+        grammar=None if grammar is None else pb.Grammar(kind=grammar.kind, text=grammar.text),
         **{name: value for name, value in given.items() if value is not None},
     )
 
@@ -71,32 +83,31 @@ def sampling_to_pb(sampling: Sampling) -> pb.Sampling:
 def sampling_from_pb(sampling: pb.Sampling) -> Sampling:
     given = {name: getattr(sampling, name) for name in SAMPLING_FIELDS if sampling.HasField(name)}
     bias = tuple((entry.token_id, entry.bias) for entry in sampling.logit_bias)
-    return Sampling(stop=tuple(sampling.stop), stop_ids=tuple(sampling.stop_ids), logit_bias=bias, **given)
+    grammar = Grammar(sampling.grammar.kind, sampling.grammar.text) if sampling.HasField("grammar") else None
+    return Sampling(
+        stop=tuple(sampling.stop),
+        stop_ids=tuple(sampling.stop_ids),
+        logit_bias=bias,
+        grammar=grammar,
+        **given,
+    )
 
 
 def request_to_pb(request: GenerateRequest) -> pb.SubmitRequest:
     return pb.SubmitRequest(
-        generation_id=request.generation_id,
         segments=segments_to_pb(request.segments),
         sampling=sampling_to_pb(request.sampling),
         owner=owner_to_pb(request.owner),
-        priority=request.priority,
-        deadline_s=request.deadline_s,
-        is_offline=request.is_offline,
-        may_trim=request.may_trim,
+        **{name: getattr(request, name) for name in REQUEST_FIELDS},
     )
 
 
 def request_from_pb(request: pb.SubmitRequest) -> GenerateRequest:
     return GenerateRequest(
-        generation_id=request.generation_id,
         segments=segments_from_pb(request.segments),
         owner=owner_from_pb(request.owner),
         sampling=sampling_from_pb(request.sampling),
-        priority=request.priority,
-        deadline_s=request.deadline_s,
-        is_offline=request.is_offline,
-        may_trim=request.may_trim,
+        **{name: getattr(request, name) for name in REQUEST_FIELDS},
     )
 
 

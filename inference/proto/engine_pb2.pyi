@@ -7,19 +7,23 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Segment(_message.Message):
-    __slots__ = ("role", "text", "token_ids", "tokenizer")
+    __slots__ = ("role", "text", "token_ids", "tokenizer", "tool_calls", "tool_call_id")
     ROLE_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     TOKEN_IDS_FIELD_NUMBER: _ClassVar[int]
     TOKENIZER_FIELD_NUMBER: _ClassVar[int]
+    TOOL_CALLS_FIELD_NUMBER: _ClassVar[int]
+    TOOL_CALL_ID_FIELD_NUMBER: _ClassVar[int]
     role: str
     text: str
     token_ids: _containers.RepeatedScalarFieldContainer[int]
     tokenizer: str
-    def __init__(self, role: _Optional[str] = ..., text: _Optional[str] = ..., token_ids: _Optional[_Iterable[int]] = ..., tokenizer: _Optional[str] = ...) -> None: ...
+    tool_calls: str
+    tool_call_id: str
+    def __init__(self, role: _Optional[str] = ..., text: _Optional[str] = ..., token_ids: _Optional[_Iterable[int]] = ..., tokenizer: _Optional[str] = ..., tool_calls: _Optional[str] = ..., tool_call_id: _Optional[str] = ...) -> None: ...
 
 class Sampling(_message.Message):
-    __slots__ = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "seed", "stop", "max_tokens", "logprobs", "min_tokens", "logit_bias", "stop_ids")
+    __slots__ = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "seed", "stop", "max_tokens", "logprobs", "min_tokens", "logit_bias", "stop_ids", "grammar")
     TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
     TOP_P_FIELD_NUMBER: _ClassVar[int]
     TOP_K_FIELD_NUMBER: _ClassVar[int]
@@ -34,6 +38,7 @@ class Sampling(_message.Message):
     MIN_TOKENS_FIELD_NUMBER: _ClassVar[int]
     LOGIT_BIAS_FIELD_NUMBER: _ClassVar[int]
     STOP_IDS_FIELD_NUMBER: _ClassVar[int]
+    GRAMMAR_FIELD_NUMBER: _ClassVar[int]
     temperature: float
     top_p: float
     top_k: int
@@ -48,7 +53,16 @@ class Sampling(_message.Message):
     min_tokens: int
     logit_bias: _containers.RepeatedCompositeFieldContainer[LogitBias]
     stop_ids: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, temperature: _Optional[float] = ..., top_p: _Optional[float] = ..., top_k: _Optional[int] = ..., min_p: _Optional[float] = ..., repetition_penalty: _Optional[float] = ..., presence_penalty: _Optional[float] = ..., frequency_penalty: _Optional[float] = ..., seed: _Optional[int] = ..., stop: _Optional[_Iterable[str]] = ..., max_tokens: _Optional[int] = ..., logprobs: _Optional[int] = ..., min_tokens: _Optional[int] = ..., logit_bias: _Optional[_Iterable[_Union[LogitBias, _Mapping]]] = ..., stop_ids: _Optional[_Iterable[int]] = ...) -> None: ...
+    grammar: Grammar
+    def __init__(self, temperature: _Optional[float] = ..., top_p: _Optional[float] = ..., top_k: _Optional[int] = ..., min_p: _Optional[float] = ..., repetition_penalty: _Optional[float] = ..., presence_penalty: _Optional[float] = ..., frequency_penalty: _Optional[float] = ..., seed: _Optional[int] = ..., stop: _Optional[_Iterable[str]] = ..., max_tokens: _Optional[int] = ..., logprobs: _Optional[int] = ..., min_tokens: _Optional[int] = ..., logit_bias: _Optional[_Iterable[_Union[LogitBias, _Mapping]]] = ..., stop_ids: _Optional[_Iterable[int]] = ..., grammar: _Optional[_Union[Grammar, _Mapping]] = ...) -> None: ...
+
+class Grammar(_message.Message):
+    __slots__ = ("kind", "text")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    text: str
+    def __init__(self, kind: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
 
 class LogitBias(_message.Message):
     __slots__ = ("token_id", "bias")
@@ -69,7 +83,7 @@ class Owner(_message.Message):
     def __init__(self, tenant: _Optional[str] = ..., user: _Optional[str] = ..., conversation: _Optional[str] = ...) -> None: ...
 
 class SubmitRequest(_message.Message):
-    __slots__ = ("generation_id", "segments", "sampling", "owner", "priority", "deadline_s", "is_offline", "may_trim")
+    __slots__ = ("generation_id", "segments", "sampling", "owner", "priority", "deadline_s", "is_offline", "may_trim", "tools", "tool_choice")
     GENERATION_ID_FIELD_NUMBER: _ClassVar[int]
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
     SAMPLING_FIELD_NUMBER: _ClassVar[int]
@@ -78,6 +92,8 @@ class SubmitRequest(_message.Message):
     DEADLINE_S_FIELD_NUMBER: _ClassVar[int]
     IS_OFFLINE_FIELD_NUMBER: _ClassVar[int]
     MAY_TRIM_FIELD_NUMBER: _ClassVar[int]
+    TOOLS_FIELD_NUMBER: _ClassVar[int]
+    TOOL_CHOICE_FIELD_NUMBER: _ClassVar[int]
     generation_id: str
     segments: _containers.RepeatedCompositeFieldContainer[Segment]
     sampling: Sampling
@@ -86,7 +102,9 @@ class SubmitRequest(_message.Message):
     deadline_s: float
     is_offline: bool
     may_trim: bool
-    def __init__(self, generation_id: _Optional[str] = ..., segments: _Optional[_Iterable[_Union[Segment, _Mapping]]] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., owner: _Optional[_Union[Owner, _Mapping]] = ..., priority: _Optional[int] = ..., deadline_s: _Optional[float] = ..., is_offline: _Optional[bool] = ..., may_trim: _Optional[bool] = ...) -> None: ...
+    tools: str
+    tool_choice: str
+    def __init__(self, generation_id: _Optional[str] = ..., segments: _Optional[_Iterable[_Union[Segment, _Mapping]]] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., owner: _Optional[_Union[Owner, _Mapping]] = ..., priority: _Optional[int] = ..., deadline_s: _Optional[float] = ..., is_offline: _Optional[bool] = ..., may_trim: _Optional[bool] = ..., tools: _Optional[str] = ..., tool_choice: _Optional[str] = ...) -> None: ...
 
 class SubmitReply(_message.Message):
     __slots__ = ("engine", "prompt_tokens", "trimmed_messages")
@@ -203,7 +221,7 @@ class AttachFailed(_message.Message):
     def __init__(self, code: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class Usage(_message.Message):
-    __slots__ = ("prompt_tokens", "reused_head_tokens", "reused_prefix_tokens", "prefilled_tokens", "generated_tokens", "peak_kv_bytes", "block_seconds", "reused_shared_tokens", "reused_disk_tokens", "trimmed_messages")
+    __slots__ = ("prompt_tokens", "reused_head_tokens", "reused_prefix_tokens", "prefilled_tokens", "generated_tokens", "peak_kv_bytes", "block_seconds", "reused_shared_tokens", "reused_disk_tokens", "trimmed_messages", "device_seconds")
     PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     REUSED_HEAD_TOKENS_FIELD_NUMBER: _ClassVar[int]
     REUSED_PREFIX_TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -214,6 +232,7 @@ class Usage(_message.Message):
     REUSED_SHARED_TOKENS_FIELD_NUMBER: _ClassVar[int]
     REUSED_DISK_TOKENS_FIELD_NUMBER: _ClassVar[int]
     TRIMMED_MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     prompt_tokens: int
     reused_head_tokens: int
     reused_prefix_tokens: int
@@ -224,7 +243,8 @@ class Usage(_message.Message):
     reused_shared_tokens: int
     reused_disk_tokens: int
     trimmed_messages: int
-    def __init__(self, prompt_tokens: _Optional[int] = ..., reused_head_tokens: _Optional[int] = ..., reused_prefix_tokens: _Optional[int] = ..., prefilled_tokens: _Optional[int] = ..., generated_tokens: _Optional[int] = ..., peak_kv_bytes: _Optional[int] = ..., block_seconds: _Optional[float] = ..., reused_shared_tokens: _Optional[int] = ..., reused_disk_tokens: _Optional[int] = ..., trimmed_messages: _Optional[int] = ...) -> None: ...
+    device_seconds: float
+    def __init__(self, prompt_tokens: _Optional[int] = ..., reused_head_tokens: _Optional[int] = ..., reused_prefix_tokens: _Optional[int] = ..., prefilled_tokens: _Optional[int] = ..., generated_tokens: _Optional[int] = ..., peak_kv_bytes: _Optional[int] = ..., block_seconds: _Optional[float] = ..., reused_shared_tokens: _Optional[int] = ..., reused_disk_tokens: _Optional[int] = ..., trimmed_messages: _Optional[int] = ..., device_seconds: _Optional[float] = ...) -> None: ...
 
 class Timings(_message.Message):
     __slots__ = ("queue_s", "prefill_s", "decode_s", "ttft_s")
@@ -343,7 +363,7 @@ class InfoRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class InfoReply(_message.Message):
-    __slots__ = ("engine", "model", "revision", "tokenizer", "max_context", "max_output_tokens", "dtype", "device", "embedder", "embedding_dim", "kv_bytes_per_token", "is_trial_model", "default_temperature", "template", "policy", "block_tokens", "kv_budget_bytes", "verifier", "upstream")
+    __slots__ = ("engine", "model", "revision", "tokenizer", "max_context", "max_output_tokens", "dtype", "device", "embedder", "embedding_dim", "kv_bytes_per_token", "is_trial_model", "default_temperature", "template", "policy", "block_tokens", "kv_budget_bytes", "verifier", "upstream", "tool_format", "has_grammar")
     ENGINE_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
@@ -363,6 +383,8 @@ class InfoReply(_message.Message):
     KV_BUDGET_BYTES_FIELD_NUMBER: _ClassVar[int]
     VERIFIER_FIELD_NUMBER: _ClassVar[int]
     UPSTREAM_FIELD_NUMBER: _ClassVar[int]
+    TOOL_FORMAT_FIELD_NUMBER: _ClassVar[int]
+    HAS_GRAMMAR_FIELD_NUMBER: _ClassVar[int]
     engine: str
     model: str
     revision: str
@@ -382,7 +404,9 @@ class InfoReply(_message.Message):
     kv_budget_bytes: int
     verifier: str
     upstream: str
-    def __init__(self, engine: _Optional[str] = ..., model: _Optional[str] = ..., revision: _Optional[str] = ..., tokenizer: _Optional[str] = ..., max_context: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., embedder: _Optional[str] = ..., embedding_dim: _Optional[int] = ..., kv_bytes_per_token: _Optional[int] = ..., is_trial_model: _Optional[bool] = ..., default_temperature: _Optional[float] = ..., template: _Optional[_Union[Template, _Mapping]] = ..., policy: _Optional[str] = ..., block_tokens: _Optional[int] = ..., kv_budget_bytes: _Optional[int] = ..., verifier: _Optional[str] = ..., upstream: _Optional[str] = ...) -> None: ...
+    tool_format: str
+    has_grammar: bool
+    def __init__(self, engine: _Optional[str] = ..., model: _Optional[str] = ..., revision: _Optional[str] = ..., tokenizer: _Optional[str] = ..., max_context: _Optional[int] = ..., max_output_tokens: _Optional[int] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., embedder: _Optional[str] = ..., embedding_dim: _Optional[int] = ..., kv_bytes_per_token: _Optional[int] = ..., is_trial_model: _Optional[bool] = ..., default_temperature: _Optional[float] = ..., template: _Optional[_Union[Template, _Mapping]] = ..., policy: _Optional[str] = ..., block_tokens: _Optional[int] = ..., kv_budget_bytes: _Optional[int] = ..., verifier: _Optional[str] = ..., upstream: _Optional[str] = ..., tool_format: _Optional[str] = ..., has_grammar: _Optional[bool] = ...) -> None: ...
 
 class Template(_message.Message):
     __slots__ = ("is_append_only", "strips_thinking", "has_date", "has_default_system", "is_followed")
@@ -403,7 +427,7 @@ class StatsRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatsReply(_message.Message):
-    __slots__ = ("is_ready", "reason", "steps", "decode_forwards", "running", "waiting", "waiting_tokens", "prompt_tokens", "reused_head_tokens", "reused_prefix_tokens", "prefilled_tokens", "generated_tokens", "preemptions", "evicted_blocks", "cancelled", "refused", "blocks_total", "blocks_used", "blocks_cached", "blocks_free", "embedded_texts", "ledger_fallbacks", "step_seconds_sum", "core_restarts", "live_logs", "reused_shared_tokens", "reused_disk_tokens", "blocks_closed", "blocks_superseded", "blocks_stale", "blocks_idle", "blocks_active", "blocks_shared", "kv_budget_bytes", "kv_committed_bytes", "kv_slack", "disk_blocks", "disk_bytes", "disk_written_blocks", "disk_restored_blocks", "disk_refused_blocks", "prefill_tokens_per_s", "restore_bytes_per_s", "verified_pairs", "lane_batches", "repetitions", "trimmed_requests", "canonicalised", "leak_alarms", "shared_prefixes", "waiting_offline", "step_target_tokens", "waiting_for_seats", "waiting_for_blocks", "device_bytes", "disk_skipped_blocks")
+    __slots__ = ("is_ready", "reason", "steps", "decode_forwards", "running", "waiting", "waiting_tokens", "prompt_tokens", "reused_head_tokens", "reused_prefix_tokens", "prefilled_tokens", "generated_tokens", "preemptions", "evicted_blocks", "cancelled", "refused", "blocks_total", "blocks_used", "blocks_cached", "blocks_free", "embedded_texts", "ledger_fallbacks", "step_seconds_sum", "core_restarts", "live_logs", "reused_shared_tokens", "reused_disk_tokens", "blocks_closed", "blocks_superseded", "blocks_stale", "blocks_idle", "blocks_active", "blocks_shared", "kv_budget_bytes", "kv_committed_bytes", "kv_slack", "disk_blocks", "disk_bytes", "disk_written_blocks", "disk_restored_blocks", "disk_refused_blocks", "prefill_tokens_per_s", "restore_bytes_per_s", "verified_pairs", "lane_batches", "repetitions", "trimmed_requests", "canonicalised", "leak_alarms", "shared_prefixes", "waiting_offline", "step_target_tokens", "waiting_for_seats", "waiting_for_blocks", "device_bytes", "disk_skipped_blocks", "device_seconds")
     IS_READY_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
@@ -460,6 +484,7 @@ class StatsReply(_message.Message):
     WAITING_FOR_BLOCKS_FIELD_NUMBER: _ClassVar[int]
     DEVICE_BYTES_FIELD_NUMBER: _ClassVar[int]
     DISK_SKIPPED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     is_ready: bool
     reason: str
     steps: int
@@ -516,7 +541,8 @@ class StatsReply(_message.Message):
     waiting_for_blocks: int
     device_bytes: int
     disk_skipped_blocks: int
-    def __init__(self, is_ready: _Optional[bool] = ..., reason: _Optional[str] = ..., steps: _Optional[int] = ..., decode_forwards: _Optional[int] = ..., running: _Optional[int] = ..., waiting: _Optional[int] = ..., waiting_tokens: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., reused_head_tokens: _Optional[int] = ..., reused_prefix_tokens: _Optional[int] = ..., prefilled_tokens: _Optional[int] = ..., generated_tokens: _Optional[int] = ..., preemptions: _Optional[int] = ..., evicted_blocks: _Optional[int] = ..., cancelled: _Optional[int] = ..., refused: _Optional[int] = ..., blocks_total: _Optional[int] = ..., blocks_used: _Optional[int] = ..., blocks_cached: _Optional[int] = ..., blocks_free: _Optional[int] = ..., embedded_texts: _Optional[int] = ..., ledger_fallbacks: _Optional[int] = ..., step_seconds_sum: _Optional[float] = ..., core_restarts: _Optional[int] = ..., live_logs: _Optional[int] = ..., reused_shared_tokens: _Optional[int] = ..., reused_disk_tokens: _Optional[int] = ..., blocks_closed: _Optional[int] = ..., blocks_superseded: _Optional[int] = ..., blocks_stale: _Optional[int] = ..., blocks_idle: _Optional[int] = ..., blocks_active: _Optional[int] = ..., blocks_shared: _Optional[int] = ..., kv_budget_bytes: _Optional[int] = ..., kv_committed_bytes: _Optional[int] = ..., kv_slack: _Optional[float] = ..., disk_blocks: _Optional[int] = ..., disk_bytes: _Optional[int] = ..., disk_written_blocks: _Optional[int] = ..., disk_restored_blocks: _Optional[int] = ..., disk_refused_blocks: _Optional[int] = ..., prefill_tokens_per_s: _Optional[float] = ..., restore_bytes_per_s: _Optional[float] = ..., verified_pairs: _Optional[int] = ..., lane_batches: _Optional[int] = ..., repetitions: _Optional[int] = ..., trimmed_requests: _Optional[int] = ..., canonicalised: _Optional[int] = ..., leak_alarms: _Optional[int] = ..., shared_prefixes: _Optional[_Iterable[_Union[SharedPrefix, _Mapping]]] = ..., waiting_offline: _Optional[int] = ..., step_target_tokens: _Optional[float] = ..., waiting_for_seats: _Optional[int] = ..., waiting_for_blocks: _Optional[int] = ..., device_bytes: _Optional[int] = ..., disk_skipped_blocks: _Optional[int] = ...) -> None: ...
+    device_seconds: float
+    def __init__(self, is_ready: _Optional[bool] = ..., reason: _Optional[str] = ..., steps: _Optional[int] = ..., decode_forwards: _Optional[int] = ..., running: _Optional[int] = ..., waiting: _Optional[int] = ..., waiting_tokens: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., reused_head_tokens: _Optional[int] = ..., reused_prefix_tokens: _Optional[int] = ..., prefilled_tokens: _Optional[int] = ..., generated_tokens: _Optional[int] = ..., preemptions: _Optional[int] = ..., evicted_blocks: _Optional[int] = ..., cancelled: _Optional[int] = ..., refused: _Optional[int] = ..., blocks_total: _Optional[int] = ..., blocks_used: _Optional[int] = ..., blocks_cached: _Optional[int] = ..., blocks_free: _Optional[int] = ..., embedded_texts: _Optional[int] = ..., ledger_fallbacks: _Optional[int] = ..., step_seconds_sum: _Optional[float] = ..., core_restarts: _Optional[int] = ..., live_logs: _Optional[int] = ..., reused_shared_tokens: _Optional[int] = ..., reused_disk_tokens: _Optional[int] = ..., blocks_closed: _Optional[int] = ..., blocks_superseded: _Optional[int] = ..., blocks_stale: _Optional[int] = ..., blocks_idle: _Optional[int] = ..., blocks_active: _Optional[int] = ..., blocks_shared: _Optional[int] = ..., kv_budget_bytes: _Optional[int] = ..., kv_committed_bytes: _Optional[int] = ..., kv_slack: _Optional[float] = ..., disk_blocks: _Optional[int] = ..., disk_bytes: _Optional[int] = ..., disk_written_blocks: _Optional[int] = ..., disk_restored_blocks: _Optional[int] = ..., disk_refused_blocks: _Optional[int] = ..., prefill_tokens_per_s: _Optional[float] = ..., restore_bytes_per_s: _Optional[float] = ..., verified_pairs: _Optional[int] = ..., lane_batches: _Optional[int] = ..., repetitions: _Optional[int] = ..., trimmed_requests: _Optional[int] = ..., canonicalised: _Optional[int] = ..., leak_alarms: _Optional[int] = ..., shared_prefixes: _Optional[_Iterable[_Union[SharedPrefix, _Mapping]]] = ..., waiting_offline: _Optional[int] = ..., step_target_tokens: _Optional[float] = ..., waiting_for_seats: _Optional[int] = ..., waiting_for_blocks: _Optional[int] = ..., device_bytes: _Optional[int] = ..., disk_skipped_blocks: _Optional[int] = ..., device_seconds: _Optional[float] = ...) -> None: ...
 
 class SharedPrefix(_message.Message):
     __slots__ = ("name", "num_tokens", "overlap", "is_shared")
