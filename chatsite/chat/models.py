@@ -65,6 +65,7 @@ class Conversation(models.Model):
     is_pinned = models.BooleanField(default=False)
     is_archived = models.BooleanField(default=False)
     is_temporary = models.BooleanField(default=False)
+    tags = ArrayField(models.CharField(max_length=40), default=list, blank=True, db_default=[])
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(default=timezone.now)
 
@@ -152,6 +153,8 @@ class Generation(models.Model):
     generated_tokens = models.PositiveIntegerField(default=0)
     # Messages of the history that were too many for the model's window; the oldest are left out first.
     trimmed_messages = models.PositiveIntegerField(default=0)
+    # What admission holds against the quotas until the end says what was used.
+    reserved_tokens = models.PositiveIntegerField(default=0, db_default=0)
     queue_ms = models.FloatField(default=0)
     prefill_ms = models.FloatField(default=0)
     decode_ms = models.FloatField(default=0)
@@ -225,3 +228,36 @@ class Feedback(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verdict} {self.message_id}"
+
+
+class ErasureReceipt(models.Model):
+    """What was asked to be erased, when, and what each store says about it. Names nobody: whoever asked has its id."""
+
+    class What(models.TextChoices):
+        CONVERSATION = "conversation", _("a conversation")
+        PERSON = "person", _("everything of a person")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    what = models.CharField(max_length=16, choices=What.choices)
+    # Opaque names of what the engine still has to drop; emptied when it did.
+    pending = models.JSONField(default=list, blank=True)
+    # store -> {"erased": number of things, "at": time}; a store that is not named yet is not done yet.
+    stores = models.JSONField(default=dict, blank=True)
+    requested_at = models.DateTimeField(default=timezone.now, editable=False, db_index=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.id}"
+
+
+class ExportLink(models.Model):
+    """A link that gives one export once, within minutes. Only a hash of its secret is kept."""
+
+    sha256 = models.CharField(max_length=64, unique=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    form = models.CharField(max_length=16)
+    expires_at = models.DateTimeField(db_index=True)
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.form} until {self.expires_at}"
