@@ -85,6 +85,10 @@ class Conversations:
         conversation = self._table.get(key)
         return conversation if conversation is not None and conversation.salt == salt else None
 
+    def keys_of(self, salt: bytes) -> list[bytes]:
+        """The open conversations of one user."""
+        return [key for key, conversation in self._table.items() if conversation.salt == salt]
+
     def enter(self, key: bytes, salt: bytes, *, is_closed: bool) -> Conversation:
         """The conversation that a sequence belongs to; a closed one is forgotten before its first sequence started.
 

@@ -99,6 +99,16 @@ class KeptBlocks:
             return 0
         return self._drop_reached(conversation)
 
+    def close_all(self, salt: bytes) -> int:
+        """Forget every conversation under `salt`, and what belongs to none; gives the number of blocks freed."""
+        num_before = self.pool.num_cached
+        for key in self.conversations.keys_of(salt):
+            self.close(key)
+        for block in self.prefix.blocks_of(salt):
+            if self.pool.is_cached(block):  # another one's loss may have freed it already
+                self.drop(block)
+        return num_before - self.pool.num_cached
+
     def exit(self, conversation: Conversation) -> int:
         """A sequence of the conversation has ended; gives the number of blocks freed, as `close` does."""
         is_last = self.conversations.exit(conversation)

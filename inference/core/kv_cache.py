@@ -146,6 +146,10 @@ class KvCache:
         """Drop a conversation's heads and every block that only it ever reached; what it still runs, at its end."""
         self.num_forgotten += self.kept.close(conversation)
 
+    def forget_user(self, salt: bytes) -> None:
+        """Drop all that a user left behind and no sequence holds; what one holds of a conversation goes at its end."""
+        self.num_forgotten += self.kept.close_all(salt)
+
     def clear(self) -> None:
         """Drop everything that is cached and start counting at zero."""
         self.kept.clear()

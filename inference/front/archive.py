@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 from inference.front.generation import Generation
+from inference.types import Owner
 
 # Ended logs together; when full, the one that ended first goes first. Its answer is in the caller's database.
 MAX_ENDED_BYTES = 64 * 1024 * 1024
@@ -49,6 +50,14 @@ class Archive:
         while self._ended_bytes > MAX_ENDED_BYTES or len(self._ended) > MAX_ENDED:
             self._drop_oldest()
 
+    def forget(self, owner: Owner) -> int:
+        """Drop the ended logs of a conversation, or with no conversation named all of the user's; how many."""
+        ended = [one for one in self._ended.values() if one.owner is not None and _is_of(one.owner, owner)]
+        for generation in ended:
+            del self._ended[generation.id]
+            self._ended_bytes -= generation.log.num_bytes
+        return len(ended)
+
     def sweep(self) -> None:
         now = self._clock()
         while self._ended and now - next(iter(self._ended.values())).ended_at > self._ttl_s:
@@ -57,3 +66,8 @@ class Archive:
     def _drop_oldest(self) -> None:
         _, generation = self._ended.popitem(last=False)
         self._ended_bytes -= generation.log.num_bytes
+
+
+def _is_of(whose: Owner, asked: Owner) -> bool:
+    is_user = (whose.tenant, whose.user) == (asked.tenant, asked.user)
+    return is_user and asked.conversation in ("", whose.conversation)

@@ -20,14 +20,14 @@ from inference.front.repetition import RepetitionDetector
 from inference.front.stops import StopFilter
 from inference.front.tokenizer import Tokenizer
 from inference.proto import engine_pb2 as pb
-from inference.types import FinishReason
+from inference.types import FinishReason, Owner
 
 Clock = Callable[[], float]
 
 # What only the core can count; its other figures are the front's too.
 CORE_USAGE = (
     "reused_head_tokens", "reused_prefix_tokens", "reused_shared_tokens", "reused_disk_tokens", "prefilled_tokens",
-    "peak_kv_bytes", "block_seconds",
+    "peak_kv_bytes", "block_seconds", "device_seconds",
 )  # fmt: skip
 
 
@@ -96,8 +96,10 @@ class Generation:
         tokenizer: Tokenizer,
         clock: Clock,
         trimmed_messages: int = 0,
+        owner: Owner | None = None,
     ) -> None:
         self.id = generation_id
+        self.owner = owner
         self.prompt_tokens = prompt_tokens
         self.trimmed_messages = trimmed_messages
         self.unread_tokens = prompt_tokens  # of the prompt, as far as the core has told

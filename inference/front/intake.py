@@ -220,6 +220,7 @@ class Intake:
             tokenizer=model.tokenizer,
             clock=self._parts.clock,
             trimmed_messages=fitted.trimmed_messages,
+            owner=request.owner,
         )
 
 
