@@ -96,10 +96,9 @@ class Generation:
         tokenizer: Tokenizer,
         clock: Clock,
         trimmed_messages: int = 0,
-        owner: Owner | None = None,
     ) -> None:
         self.id = generation_id
-        self.owner = owner
+        self.owner: Owner | None = None  # by whom the log is forgotten
         self.prompt_tokens = prompt_tokens
         self.trimmed_messages = trimmed_messages
         self.unread_tokens = prompt_tokens  # of the prompt, as far as the core has told

@@ -213,15 +213,16 @@ class Intake:
             max_log_bytes=config.log_max_bytes,
             wants_logprobs=request.sampling.logprobs is not None,
         )
-        return Generation(
+        generation = Generation(
             request.generation_id,
             len(fitted.prompt.ids),
             limits,
             tokenizer=model.tokenizer,
             clock=self._parts.clock,
             trimmed_messages=fitted.trimmed_messages,
-            owner=request.owner,
         )
+        generation.owner = request.owner
+        return generation
 
 
 def _check_id(generation_id: str) -> None:
