@@ -7,7 +7,7 @@ the KV that it keeps in memory and on disk. The usage ledger keeps its counts wi
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -39,6 +39,11 @@ class Traces:
 async def erase(caller: Caller, conversation: UUID) -> None:
     """Removes a conversation from every store. Raises NotFound."""
     await forget(await run_in_db(_erase_conversation, caller, conversation))
+
+
+async def erase_many(caller: Caller, conversations: Sequence[UUID]) -> None:
+    """Removes all of these from every store, or none. Raises NotFound."""
+    await forget(await run_in_db(_erase_conversations, caller, conversations))
 
 
 async def erase_user(user: User) -> None:
@@ -78,6 +83,15 @@ def _erase_conversation(caller: Caller, conversation: UUID) -> Traces:
     states = dict(Generation.objects.filter(message__conversation=row).values_list("pk", "state"))
     row.delete()
     return _without_answers(states, [Owner(caller.tenant, caller.owner, str(conversation))])
+
+
+@transaction.atomic
+def _erase_conversations(caller: Caller, conversations: Sequence[UUID]) -> Traces:
+    all_traces = [_erase_conversation(caller, pk) for pk in sorted(conversations)]
+    return Traces(
+        tuple(pk for traces in all_traces for pk in traces.live),
+        tuple(owner for traces in all_traces for owner in traces.owners),
+    )
 
 
 def _without_answers(states: dict[UUID, str], owners: Iterable[Owner]) -> Traces:

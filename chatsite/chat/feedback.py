@@ -33,6 +33,11 @@ async def rate(caller: Caller, message: UUID, verdict: str, reason: str = "") ->
         await service.approve(served)
 
 
+async def take_back(caller: Caller, message: UUID) -> None:
+    """The caller says nothing about this message any more. Raises NotFound."""
+    await run_in_db(_drop, caller.user_id, message)
+
+
 async def asked_again(caller: Caller, message: UUID) -> None:
     """Another answer was asked for beside this one. Never costs it: a cache that is away is told nothing."""
     try:
@@ -51,6 +56,12 @@ def _keep(user_id: int, message: UUID, verdict: str, reason: str) -> None:
         raise InvalidRequest("only answers are rated.")
     said = {"verdict": verdict, "reason": checked(reason, "reason")}
     Feedback.objects.update_or_create(message=row, user_id=user_id, defaults=said)
+
+
+def _drop(user_id: int, message: UUID) -> None:
+    if not Message.objects.filter(pk=message, conversation__owner=user_id).exists():
+        raise NotFound("there is no such message.")
+    Feedback.objects.filter(message=message, user=user_id).delete()
 
 
 def _served(caller: Caller, message: UUID) -> Served | None:

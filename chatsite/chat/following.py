@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -70,6 +70,25 @@ async def followed(user_id: int, generation: UUID) -> AsyncIterator[Followed]:
     finally:
         mirroring.cancel()
         await asyncio.gather(mirroring, return_exceptions=True)
+
+
+async def wait_end(user_id: int, generation: UUID, patience_s: float) -> None:
+    """Returns when the answer has ended, or the patience has; meanwhile it counts as followed. Raises NotFound."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(patience_s):
+            while not await _has_ended(user_id, generation):  # noqa: ASYNC110 - another process takes it over soon
+                await asyncio.sleep(POLL_S)
+
+
+async def _has_ended(user_id: int, generation: UUID) -> bool:
+    """Follows it to its end; False when the process that makes it gave it up meanwhile."""
+    try:
+        async with followed(user_id, generation) as found:
+            async for _ in found.live.follow():
+                pass
+    except HandedOver:
+        return False
+    return True
 
 
 def load(user_id: int, generation: UUID) -> Generation:

@@ -19,11 +19,11 @@ def utf16_length(text: str) -> int:
 
 
 class Framer:
-    """Makes the frames of one answer for one follower; counts what that follower has got."""
+    """Makes the frames of one answer for one follower; counts what that follower has got, at first the text `held`."""
 
-    def __init__(self, live: LiveAnswer) -> None:
+    def __init__(self, live: LiveAnswer, held: Snapshot | None = None) -> None:
         self._live = live
-        self._length = 0
+        self._length = utf16_length(held.text) if held is not None else 0
         self.has_ended = False
 
     def snapshot(self, found: Followed, snapshot: Snapshot) -> frames.SnapshotFrame:

@@ -1,19 +1,22 @@
-"""What a person keeps: the list of conversations, their messages, and changes.
+"""What a person keeps: the list of conversations, new ones, and changes.
 
 Synchronous unless marked; callers go through `run_in_db`. Knows rows, no HTTP.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from chatsite.chat.following import ended_of
-from chatsite.chat.models import Conversation, Feedback, Generation, Message, Role
+from chatsite.chat.models import Conversation, Generation, Message, Role
+from chatsite.chat.store import locked
 from chatsite.chat.texts import checked
 from chatsite.db import run_in_db
 from chatsite.errors import InvalidRequest, NotFound
@@ -24,27 +27,28 @@ MAX_QUERY_CHARS = 200
 TEMPORARY_LIFE = timedelta(hours=24)
 
 
-def conversations(
-    user_id: int, query: str, cursor: str, *, is_archived: bool
-) -> tuple[list[Conversation], str | None]:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a list shows: conversations with all words of `query` in title or messages, with `tag`, archived or not."""
+
+    query: str = ""
+    tag: str = ""
+    is_archived: bool = False
+
+
+def conversations(user_id: int, wanted: Wanted, cursor: str) -> tuple[list[Conversation], str | None]:
     """A page of the list, pinned ones first, then the latest; and the cursor of the next page."""
-    rows = Conversation.objects.filter(owner=user_id, is_temporary=False, is_archived=is_archived)
-    if query := checked(query, "q", MAX_QUERY_CHARS).strip():
+    rows = Conversation.objects.filter(owner=user_id, is_temporary=False, is_archived=wanted.is_archived)
+    if query := checked(wanted.query, "q", MAX_QUERY_CHARS).strip():
         in_text = Message.objects.filter(conversation=OuterRef("pk"), text__icontains=query)
         rows = rows.filter(Q(title__icontains=query) | Exists(in_text))
+    if wanted.tag:
+        rows = rows.filter(tags__contains=[wanted.tag])
     if cursor:
         rows = _after(rows, cursor)
     found = list(rows.order_by("-is_pinned", "-updated_at", "-id")[: PAGE + 1])
     page = found[:PAGE]
     return page, _cursor(page[-1]) if len(found) > PAGE else None
-
-
-def conversation_with_messages(user_id: int, conversation: UUID) -> tuple[Conversation, list[Message]]:
-    """All branches in the order of their making. Raises NotFound."""
-    row = owned(user_id, conversation)
-    said = Feedback.objects.filter(message=OuterRef("pk"), user=user_id).values("verdict")
-    messages = row.messages.select_related("generation").annotate(verdict=Subquery(said))
-    return row, list(messages.order_by("created_at", "id"))
 
 
 def owned(user_id: int, conversation: UUID) -> Conversation:
@@ -55,19 +59,48 @@ def owned(user_id: int, conversation: UUID) -> Conversation:
     return row
 
 
+def shown(user_id: int, conversation: UUID) -> Conversation:
+    """The user's conversation with the number of its messages. Raises NotFound."""
+    row = owned(user_id, conversation)
+    row.num_messages = row.messages.count()  # type: ignore[attr-defined]
+    return row
+
+
+def make(user_id: int, columns: dict[str, Any]) -> Conversation:
+    """A new conversation of the user's."""
+    return shown(user_id, Conversation.objects.create(owner_id=user_id, **_kept(columns)).pk)
+
+
+@transaction.atomic
 def change(user_id: int, conversation: UUID, changes: dict[str, Any]) -> Conversation:
     """Changes the given fields. Raises NotFound and InvalidRequest."""
-    row = owned(user_id, conversation)
-    leaf = changes.pop("active_leaf", None)
-    if leaf is not None:
-        if not row.messages.filter(pk=leaf, role=Role.ASSISTANT).exists():
-            raise InvalidRequest("active_leaf is no answer of this conversation.")
-        row.active_leaf_id = leaf
-        row.save(update_fields=["active_leaf"])
-    for name, value in changes.items():
+    row = locked(user_id, conversation)
+    if "active_leaf" in changes:
+        changes["active_leaf_id"] = _leaf(row, changes.pop("active_leaf"))
+    for name, value in _kept(changes).items():
         setattr(row, name, value)
-    row.save(update_fields=list(changes))
-    return row
+    row.save(update_fields=[*changes])
+    return shown(user_id, conversation)
+
+
+def _kept(columns: dict[str, Any]) -> dict[str, Any]:
+    """As they are stored: each tag once, without blanks around it."""
+    if "tags" not in columns:
+        return columns
+    tags = [tag.strip() for tag in columns["tags"]]
+    if not all(tags):
+        raise InvalidRequest("a tag is empty.")
+    return columns | {"tags": list(dict.fromkeys(tags))}
+
+
+def _leaf(row: Conversation, message: UUID) -> UUID:
+    """An answer of this tree behind which nothing was said yet."""
+    answers = row.messages.filter(pk=message, role=Role.ASSISTANT)
+    if not answers.exists():
+        raise InvalidRequest("active_leaf is no answer of this conversation.")
+    if answers.filter(children__isnull=False).exists():
+        raise InvalidRequest("active_leaf is no leaf: the conversation goes on below it.")
+    return message
 
 
 def figures(row: Generation) -> dict[str, Any]:

@@ -94,6 +94,14 @@ class LiveAnswer:
     def snapshot(self) -> Snapshot:
         return Snapshot(self.text, self.seq, self.state, len(self._pieces))
 
+    def cut(self, after: int) -> Snapshot | None:
+        """The text up to event `after`, for who has it already; None for nobody, and where no piece ends there."""
+        num_pieces = next((n for n, piece in enumerate(self._pieces, 1) if piece.seq == after), 0)
+        if not after or not num_pieces:
+            return None
+        text = "".join(piece.text for piece in self._pieces[:num_pieces])
+        return Snapshot(text, after, self.state, num_pieces)
+
     async def follow(self, num_seen: int = 0) -> AsyncGenerator[ReplyEvent, None]:
         """Events after the first `num_seen` pieces, text merged as far as the follower was slow. Raises the failure."""
         self._num_followers += 1

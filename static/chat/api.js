@@ -25,7 +25,19 @@ async function request(method, path, body) {
 
 export const listConversations = (query, cursor) =>
   request("GET", `/api/conversations?${new URLSearchParams({ ...(query && { q: query }), ...(cursor && { cursor }) })}`);
-export const getConversation = (id) => request("GET", `/api/conversations/${id}`);
+/** A conversation with the messages of all its branches, which come in pages, the last one first. */
+export async function getConversation(id) {
+  const path = `/api/conversations/${id}`;
+  const conversation = await request("GET", path);
+  let messages = [];
+  let before = null;
+  do {
+    const page = await request("GET", `${path}/messages?${new URLSearchParams({ branch: "all", limit: 200, ...(before && { before }) })}`);
+    messages = [...page.items, ...messages];
+    ({ before } = page);
+  } while (before);
+  return { ...conversation, messages };
+}
 export const changeConversation = (id, changes) => request("PATCH", `/api/conversations/${id}`, changes);
 /** `verdict` is "up" or "down"; the latest one counts. */
 export const rateMessage = (id, verdict) => request("PUT", `/api/messages/${id}/feedback`, { verdict });

@@ -100,12 +100,15 @@ async def test_a_conversation_shows_all_branches_and_how_answers_were_made(
 ) -> None:
     first, _ = await socket.ask("one")
     await socket.ask("two", conversation=first["conversation"], parent=None, branch=True)
-    shown = (await page.get(f"/api/conversations/{first['conversation']}")).json()
-    assert [message["role"] for message in shown["messages"]] == ["user", "assistant"] * 2
-    assert [message["parent"] for message in shown["messages"]][::2] == [None, None]
-    made = shown["messages"][1]["generation"]
+    url = f"/api/conversations/{first['conversation']}"
+    shown = (await page.get(url)).json()
+    messages = (await page.get(f"{url}/messages?branch=all")).json()["items"]
+    assert shown["num_messages"] == 4
+    assert [message["role"] for message in messages] == ["user", "assistant"] * 2
+    assert [message["parent"] for message in messages][::2] == [None, None]
+    made = messages[1]["generation"]
     assert (made["id"], made["state"], made["model"]) == (first["generation"], "complete", "scripted")
-    assert shown["active_leaf"] == shown["messages"][3]["id"]
+    assert shown["active_leaf"] == messages[3]["id"]
 
 
 async def test_what_is_given_changes_and_nothing_else(page: AsyncClient, socket: Socket) -> None:

@@ -150,7 +150,7 @@ async def test_a_page_that_is_loaded_again_shows_the_own_thumb_and_nobody_elses(
     await run_in_db(Feedback.objects.create, message_id=answer, user=other_user, verdict="up")
     page = AsyncClient()
     await page.aforce_login(user)
-    url = f"/api/conversations/{accepted['conversation']}"
-    assert [row["feedback"] for row in (await page.get(url)).json()["messages"]] == [None, None]
+    url = f"/api/conversations/{accepted['conversation']}/messages"
+    assert [row["feedback"] for row in (await page.get(url)).json()["items"]] == [None, None]
     await rate(user, answer, "down")
-    assert [row["feedback"] for row in (await page.get(url)).json()["messages"]] == [None, "down"]
+    assert [row["feedback"] for row in (await page.get(url)).json()["items"]] == [None, "down"]

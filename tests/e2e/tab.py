@@ -144,8 +144,10 @@ class Tab:
         return self.page.url.rsplit("/", 1)[1]
 
     def stored(self) -> dict[str, Any]:
-        """The conversation as the server has it."""
-        return dict(self.page.request.get(f"{self.url}/api/conversations/{self.conversation()}").json())
+        """The conversation as the server has it, with the last messages of all its branches."""
+        url = f"{self.url}/api/conversations/{self.conversation()}"
+        messages = self.page.request.get(f"{url}/messages?branch=all&limit=200").json()["items"]
+        return dict(self.page.request.get(url).json()) | {"messages": messages}
 
     def stored_answer(self) -> dict[str, Any]:
         """The last stored answer."""

@@ -1,0 +1,125 @@
+"""Conversations as the API shows and takes them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from ninja import Field, Schema
+from pydantic import ConfigDict
+
+MAX_TAGS = 20
+MAX_BULK = 200
+
+Title = Annotated[str, Field(max_length=200, description="What the list shows.", examples=["Rivers"])]
+Prompt = Annotated[
+    str, Field(max_length=50_000, description="What the model is told first.", examples=["Be brief."])
+]
+Tag = Annotated[str, Field(min_length=1, max_length=40, examples=["work"])]
+Tags = Annotated[list[Tag], Field(max_length=MAX_TAGS, description="Words to find it by.")]
+Ids = Annotated[list[UUID], Field(min_length=1, max_length=MAX_BULK)]
+
+
+class Parameters(Schema):
+    """Sampling of a conversation; what is left out is the model's choice."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"example": {"temperature": 0.2, "max_tokens": 500}}
+    )
+
+    temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
+    top_k: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    min_p: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    repetition_penalty: Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)] | None = None
+    presence_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)] | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)] | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    stop: (
+        Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=16)] | None
+    ) = None
+    max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+
+
+class ConversationIn(Schema):
+    """A new conversation; everything may be left out."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "example": {"title": "Rivers", "system_prompt": "Be brief.", "tags": ["geography"]}
+        },
+    )
+
+    title: Title = ""
+    system_prompt: Prompt = ""
+    parameters: Parameters = Field(default_factory=Parameters)
+    tags: Tags = Field(default_factory=list)
+    is_temporary: bool = Field(
+        default=False, description="Stays out of the list, the search and the cache; gone within a day."
+    )
+
+
+class ConversationChange(Schema):
+    """Only the fields that are given change."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"example": {"title": "Great rivers", "is_pinned": True}}
+    )
+
+    title: Title | None = None
+    is_pinned: bool | None = None
+    is_archived: bool | None = None
+    system_prompt: Prompt | None = None
+    parameters: Parameters | None = None
+    tags: Tags | None = None
+    active_leaf: UUID | None = Field(
+        default=None, description="The last answer of the branch that is shown from now on."
+    )
+
+
+class ConversationItem(Schema):
+    """One line of the list."""
+
+    id: UUID
+    title: str
+    tags: list[str]
+    created_at: datetime
+    updated_at: datetime
+    is_pinned: bool
+    is_archived: bool
+
+
+class ConversationPage(Schema):
+    items: list[ConversationItem]
+    next: str | None = Field(description="The `cursor` of the next page; null on the last one.")
+
+
+class ConversationOut(ConversationItem):
+    """A conversation without its messages; the page shows the branch that ends at `active_leaf`."""
+
+    is_temporary: bool
+    system_prompt: str
+    parameters: dict[str, Any]
+    active_leaf: UUID | None = Field(validation_alias="active_leaf_id")
+    num_messages: int
+
+
+class BulkIn(Schema):
+    """One action on up to 200 conversations: all of them, or none where one is not yours."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "example": {"action": "tag", "ids": ["6f2f3c5e-3f0d-4f0e-9a53-9d9a3f4f4b1e"], "tag": "work"}
+        },
+    )
+
+    action: Literal["archive", "unarchive", "pin", "unpin", "tag", "untag", "delete"]
+    ids: Ids
+    tag: Tag | None = Field(default=None, description="For `tag` and `untag`.")
+
+
+class BulkOut(Schema):
+    num_changed: int = Field(description="How many different conversations there were among the ids.")
