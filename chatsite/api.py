@@ -13,11 +13,13 @@ from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
+from ninja.operation import Operation
 from ninja.parser import Parser
 
 from chatsite.accounts.auth import SessionOrKey
 from chatsite.errors import InvalidText, SiteError, StorageUnavailable
 from chatsite.json_body import read_json
+from chatsite.openapi.document import Document
 from chatsite.v1.errors import ApiError, from_engine, from_site, response_of
 from inference.errors import EngineError
 
@@ -36,7 +38,17 @@ class BoundedParser(Parser):
         return super().parse_querydict(data, list_fields, request)
 
 
-api = NinjaAPI(
+class SiteAPI(NinjaAPI):
+    """Its schema is that of the whole site: both doors in one document."""
+
+    def get_openapi_schema(self, *, path_prefix: str | None = None, path_params: Any = None) -> Document:
+        return Document(self, self.get_root_path(path_params or {}) if path_prefix is None else path_prefix)
+
+    def get_openapi_operation_id(self, operation: Operation) -> str:
+        return operation.view_func.__name__
+
+
+api = SiteAPI(
     title="Rill",
     version="1",
     urls_namespace="api",

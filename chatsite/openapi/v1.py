@@ -1,0 +1,145 @@
+"""The operations of `/v1`: what each takes, answers and needs, with an example of both.
+
+Knows paths and media types; the shapes are `openapi.requests` and `openapi.answers`, the errors `openapi.errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chatsite.openapi import v1_examples as examples
+from chatsite.openapi.errors import error_responses
+
+KEY = "key"
+JSON = "application/json"
+EVENTS = "text/event-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one path. `events` names the schema of what is in the `data:` lines of its stream."""
+
+    id: str
+    method: str
+    path: str
+    summary: str
+    scopes: Sequence[str]
+    answer: str
+    example: dict[str, Any]
+    body: str = ""
+    asked: dict[str, Any] | None = None
+    events: str = ""
+    lines: str = ""
+    more_errors: tuple[int, ...] = ()
+
+
+OPERATIONS = (
+    Operation(
+        "list_models", "get", "/v1/models", "The models that are served", ("chat", "embeddings"),
+        "ModelList", examples.MODELS,
+    ),
+    Operation(
+        "retrieve_model", "get", "/v1/models/{name}", "One of them", ("chat", "embeddings"),
+        "Model", examples.MODEL,
+    ),
+    Operation(
+        "create_chat_completion", "post", "/v1/chat/completions", "An answer to a conversation, whole or streamed",
+        ("chat",), "ChatCompletion", examples.CHAT_ANSWER, "ChatRequest", examples.CHAT,
+        "ChatCompletionChunk", examples.CHAT_LINES, (404, 504),
+    ),
+    Operation(
+        "create_completion", "post", "/v1/completions", "Raw prompts go on, without the chat template",
+        ("chat",), "Completion", examples.COMPLETION_ANSWER, "CompletionRequest", examples.COMPLETION,
+        "Completion", examples.COMPLETION_LINES, (404, 504),
+    ),
+    Operation(
+        "create_response", "post", "/v1/responses", "A response, whole or as typed events; nothing is stored",
+        ("chat",), "Response", examples.RESPONSE_ANSWER, "ResponsesRequest", examples.RESPONSE,
+        "ResponseEvent", examples.RESPONSE_LINES, (404, 504),
+    ),
+    Operation(
+        "create_embeddings", "post", "/v1/embeddings", "Vectors of texts", ("embeddings",),
+        "EmbeddingList", examples.EMBEDDING_ANSWER, "EmbeddingsRequest", examples.EMBEDDING, more_errors=(404,),
+    ),
+)  # fmt: skip
+CACHE_CONTROL = {
+    "in": "header",
+    "name": "Cache-Control",
+    "description": "`no-cache` asks the model, `no-store` keeps nothing, `only-if-cached` never asks the model.",
+    "schema": {"type": "string"},
+    "example": "no-cache",
+}
+ANSWER_HEADERS = {
+    "X-Cache": {
+        "description": "What the semantic cache said.",
+        "schema": {
+            "enum": ["hit-exact", "hit-semantic", "stale-exact", "stale-semantic", "miss", "bypass"],
+            "type": "string",
+        },
+    },
+    "Age": {"description": "Seconds since a stored answer was made.", "schema": {"type": "string"}},
+    "X-Ignored-Fields": {
+        "description": "Fields that mean nothing here, comma separated.",
+        "schema": {"type": "string"},
+    },
+    "X-Trimmed-Messages": {
+        "description": "Messages that did not fit into the model's window.",
+        "schema": {"type": "string"},
+    },
+}
+
+
+def v1_paths() -> dict[str, Any]:
+    paths: dict[str, Any] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method] = _described(operation)
+    return paths
+
+
+def _described(operation: Operation) -> dict[str, Any]:
+    has_path = "{" in operation.path
+    described: dict[str, Any] = {
+        "operationId": operation.id,
+        "summary": operation.summary,
+        "tags": ["OpenAI-compatible"],
+        "security": [{KEY: [scope]} for scope in operation.scopes],
+        "parameters": _parameters(operation),
+        "responses": {"200": _answer(operation)}
+        | error_responses(has_body=bool(operation.body), has_path=has_path, more=operation.more_errors),
+    }
+    if operation.body:
+        described["requestBody"] = {
+            "required": True,
+            "content": {JSON: {"schema": _ref(operation.body), "example": operation.asked}},
+        }
+    return described
+
+
+def _parameters(operation: Operation) -> list[dict[str, Any]]:
+    if "{name}" in operation.path:
+        name = {"in": "path", "name": "name", "required": True, "schema": {"type": "string", "minLength": 1}}
+        return [name | {"example": examples.MODEL["id"]}]
+    return [CACHE_CONTROL] if operation.events else []
+
+
+def _answer(operation: Operation) -> dict[str, Any]:
+    content: dict[str, Any] = {JSON: {"schema": _ref(operation.answer), "example": operation.example}}
+    if not operation.events:
+        return {"description": "OK", "content": content}
+    content[EVENTS] = {
+        "schema": {
+            "type": "string",
+            "description": "Server-sent events. Each `data:` line but `[DONE]` holds one object.",
+            "contentMediaType": EVENTS,
+        },
+        # OpenAPI 3.1 has no word for the items of a stream; 3.2 calls it so.
+        "x-itemSchema": _ref(operation.events),
+        "example": operation.lines,
+    }
+    return {"description": "OK", "headers": ANSWER_HEADERS, "content": content}
+
+
+def _ref(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
