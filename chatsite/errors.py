@@ -5,6 +5,7 @@
     ├── StorageUnavailable   storage_unavailable  the database is away (503)
     ├── InternalError        internal_error    our mistake (500)
     └── RequestError                           the request itself is wrong
+        ├── AccessEnded          access_ended      the key or session ended under a request or stream (401)
         ├── InvalidRequest       invalid_request   malformed or impossible values (400)
         ├── InvalidText          invalid_text      NUL or half a surrogate pair in a text (400)
         ├── MessageTooLong       message_too_long  more characters than CHAT_MAX_MESSAGE_CHARS (413)
@@ -67,6 +68,14 @@ class InternalError(SiteError):
 class RequestError(SiteError):
     code = "invalid_request"
     status = 400
+
+
+class AccessEnded(RequestError):
+    code = "access_ended"
+    status = 401
+
+    def __init__(self) -> None:
+        super().__init__("The API key or the session that this began with is not valid any more.")
 
 
 class InvalidRequest(RequestError):

@@ -30,17 +30,26 @@ class Pump(Generic[T]):
 
     def __init__(self, events: AsyncGenerator[T]) -> None:
         self._queue: asyncio.Queue[T | Exception] = asyncio.Queue(MAX_AHEAD)
+        self._broken_off: Exception | None = None
         self._task = asyncio.create_task(self._walk(events))
 
     async def next(self, timeout_s: float) -> T | None:
         try:
             async with asyncio.timeout(timeout_s):
-                item = await self._queue.get()
+                item: T | Exception | None = await self._queue.get()
         except TimeoutError:
-            return None
+            item = None
+        if self._broken_off is not None:
+            raise self._broken_off
         if isinstance(item, Exception):
             raise item
         return item
+
+    def break_off(self, error: Exception) -> None:
+        """The reader gets `error` instead of whatever comes next, also of what has come already."""
+        self._broken_off = error
+        if not self._queue.full():  # else nobody waits
+            self._queue.put_nowait(error)
 
     async def close(self) -> None:
         self._task.cancel()

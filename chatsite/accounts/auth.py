@@ -13,6 +13,7 @@ from ninja.utils import check_csrf
 
 from chatsite.accounts import keys
 from chatsite.accounts.callers import caller_of_user, is_welcome
+from chatsite.accounts.grants import Grant
 from chatsite.accounts.keys import KeyRefused
 from chatsite.accounts.models import User
 from chatsite.chat.turn import Caller
@@ -26,7 +27,10 @@ class CsrfFailed(RequestError):
 
 
 class SessionOrKey:
-    """Authentication of an operation: a session, or a key with one of `scopes` (none given: sessions only)."""
+    """Authentication of an operation: a session, or a key with one of `scopes` (none given: sessions only).
+
+    Views that stream watch `request.grant`.
+    """
 
     csrf = True  # tells the docs page to send the token
 
@@ -36,13 +40,16 @@ class SessionOrKey:
     async def __call__(self, request: HttpRequest) -> Caller | None:
         header = request.headers.get("Authorization")
         if header is not None:
-            return await self._by_key(header)
+            caller = await self._by_key(header)
+            request.grant = Grant.of_key(caller)  # type: ignore[attr-defined]
+            return caller
         # Not `request.auser()`: its connection would stay with the request, for as long as an answer is streamed.
         user = await run_in_db(get_user, request)
         if not isinstance(user, User) or not is_welcome(user):
             return None
         if check_csrf(request) is not None:
             raise CsrfFailed("The CSRF token is missing or wrong; reload the page.")
+        request.grant = Grant.of_session(user, request.session.session_key or "")  # type: ignore[attr-defined]
         return caller_of_user(user)
 
     async def _by_key(self, header: str) -> Caller:

@@ -19,6 +19,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import Error as DatabaseError
 
 from chatsite.accounts.callers import caller_of_user
+from chatsite.accounts.grants import Grant, watch
 from chatsite.chat import frames, limits
 from chatsite.chat.ask import Asked, ask, ask_again
 from chatsite.chat.ending import completed, stop
@@ -71,6 +72,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await self._close(limits.CLOSE_SIGNED_OUT if user is None else limits.CLOSE_DRAINING)
             return
         self.caller = caller_of_user(user)
+        self._unwatch = watch.add(Grant.of_session(user, self._session_key), self._on_access_ended)
         sockets.add(self)
         open_sockets.inc()
 
@@ -93,6 +95,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         if self in sockets:
             sockets.discard(self)
             open_sockets.dec()
+            self._unwatch()
         self._gone.set()
         await self._watch(None)
         for task in self._tasks:
@@ -103,6 +106,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     def on_started(self, conversation: UUID, generation: UUID) -> None:
         self._start(self._say(frames.StartedFrame(conversation=conversation, generation=generation)))
+
+    def _on_access_ended(self) -> None:
+        self._start(self._close(limits.CLOSE_SIGNED_OUT))
 
     async def drain(self) -> None:
         """Says that the server stops soon."""
@@ -153,6 +159,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
                     client_message_id, partial(ask_again, self.caller, client_message_id, message)
                 )
             case frames.Stop(generation):
+                await self._check_session()
                 await stop((await run_in_db(load, self.caller.user_id, generation)).pk)
             case frames.Attach(generation):
                 await self._check_session()
@@ -162,6 +169,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             case frames.Watch(conversation):
                 await self._watch(conversation)
             case frames.Warm(conversation):
+                await self._check_session()
                 await warm(self.caller, conversation)
 
     async def _welcome(self, protocol: int) -> None:

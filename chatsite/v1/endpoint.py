@@ -17,6 +17,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from chatsite import metrics
 from chatsite.accounts import keys
+from chatsite.accounts.grants import Grant, watch
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
 from chatsite.errors import ReplyRefused, SiteError, StorageUnavailable
@@ -40,7 +41,8 @@ def endpoint(method: str, scopes: Collection[str]) -> Callable[[View], View]:
                 caller = await _caller(request, scopes)
                 if request.method != method:
                     return _method_not_allowed(method)
-                return await view(request, caller, **path)
+                async with watch.held(Grant.of_key(caller)):
+                    return await view(request, caller, **path)
             except Exception as error:
                 return response_of(_told(error, request))
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from django.http import JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
+from chatsite.accounts.grants import Grant
 from chatsite.chat.turn import Turn
 from chatsite.sse import HEADERS
 from chatsite.v1.answers import gathered, pumped
@@ -36,6 +37,5 @@ async def _streamed(turns: Sequence[Turn], form: Form) -> HttpResponseBase:
     except BaseException:
         await pump.close()
         raise
-    return StreamingHttpResponse(
-        stream(form, pump, early, len(turns)), headers=HEADERS | answer_headers(accepted)
-    )
+    lines = stream(form, pump, early, len(turns), Grant.of_key(turns[0].caller))
+    return StreamingHttpResponse(lines, headers=HEADERS | answer_headers(accepted))

@@ -11,8 +11,9 @@ from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
+from chatsite.accounts.grants import Grant, watch
 from chatsite.chat.events import Accepted, Ended, Piece
-from chatsite.errors import SiteError
+from chatsite.errors import AccessEnded, SiteError
 from chatsite.sse import KEEP_ALIVE_S, Pump
 from chatsite.v1.answers import Answer, AnswerEvent
 from chatsite.v1.errors import ApiError, from_engine, from_site
@@ -46,13 +47,14 @@ async def read_head(pump: Pump[AnswerEvent], num_answers: int) -> tuple[Accepted
 
 
 async def stream(
-    form: Form, pump: Pump[AnswerEvent], early: Sequence[AnswerEvent], num_answers: int
+    form: Form, pump: Pump[AnswerEvent], early: Sequence[AnswerEvent], num_answers: int, grant: Grant
 ) -> AsyncGenerator[bytes]:
-    """The bytes of the answers. Closing the generator cancels the generations."""
+    """The bytes of the answers, while `grant` holds. Closing the generator cancels the generations."""
     try:
-        async with aclosing(_lines(form, pump, early, num_answers)) as lines:
-            async for line in lines:
-                yield line
+        with watch.watching(grant, lambda: pump.break_off(AccessEnded())):
+            async with aclosing(_lines(form, pump, early, num_answers)) as lines:
+                async for line in lines:
+                    yield line
     except Exception as error:
         yield form.fail(_told(error))
     finally:

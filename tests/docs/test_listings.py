@@ -18,7 +18,14 @@ API_PAGE = (ROOT / "docs" / "api.md").read_text()
 ERRORS = ROOT / "inference" / "errors.py"
 OPERATIONS_PAGE = (ROOT / "docs" / "operations.md").read_text()
 # Where an error's code stands among the arguments of the call that makes it.
-CODE_ARGUMENT = {"ApiError": 1, "invalid": 2, "ReplyRefused": 0, "Outcome": 2, "ErrorFrame": 0}
+CODE_ARGUMENT = {
+    "ApiError": 1,
+    "invalid": 2,
+    "ReplyRefused": 0,
+    "KeyRefused": 0,
+    "Outcome": 2,
+    "ErrorFrame": 0,
+}
 
 
 def routes(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterator[str]:

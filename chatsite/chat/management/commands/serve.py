@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from chatsite.accounts.grants import watch
 from chatsite.chat.adoption import sweep_forever
 from chatsite.chat.notices import board
 from chatsite.chat.running import running
@@ -64,13 +65,14 @@ class Command(BaseCommand):
 
 
 async def _serve_until_told() -> None:
-    """Returns at SIGTERM or SIGINT; meanwhile orphans are adopted and notices heard."""
+    """Returns at SIGTERM or SIGINT; meanwhile orphans are adopted, notices heard, rights checked."""
     told = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, told.set)
     chores = [
         asyncio.create_task(sweep_forever(running(), SWEEP_EVERY_S), name="sweep"),
         asyncio.create_task(board.listen(), name="notices"),
+        asyncio.create_task(watch.recheck_forever(), name="grants"),
     ]
     await told.wait()
     for chore in chores:
