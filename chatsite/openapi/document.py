@@ -61,6 +61,14 @@ class Document(OpenAPISchema):
         details["responses"] = common | given
         return details
 
+    def operation_parameters(self, operation: Operation) -> list[dict[str, Any]]:
+        parameters: list[dict[str, Any]] = super().operation_parameters(operation)
+        for parameter in parameters:
+            # A list is right in a schema; beside one, OpenAPI wants names for them.
+            if isinstance(parameter.get("examples"), list):
+                parameter["example"] = parameter.pop("examples")[0]
+        return parameters
+
     def operation_security(self, operation: Operation) -> list[dict[str, Any]]:
         by_session: dict[str, list[str]] = {SESSION: []}
         if not SAFE.issuperset(operation.methods):
