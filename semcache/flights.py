@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 from uuid import UUID
@@ -98,6 +98,11 @@ async def land(leader: UUID) -> bool:
 async def disband(leader: UUID) -> None:
     """The answer is stored, or nobody makes it: the next one who asks begins anew."""
     await _tried(flight_rows.disband, leader)
+
+
+def forget(generations: Sequence[UUID]) -> int:
+    """Erased answers are aboard no flight, in the caller's transaction; how many flights went with them."""
+    return flight_rows.forget(generations)
 
 
 async def _tried(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
@@ -109,9 +109,12 @@ def refresh(entry_id: int, created_at: datetime, model_revision: str, answer: An
     return store.refresh(entry_id, created_at, model_revision, _cleaned(answer))
 
 
-def forget(generations: Sequence[UUID]) -> int:
-    """Erase what was kept of these answers, in the caller's transaction; how many stored ones there were."""
-    return erasure.forget(generations)
+def forget(generations: Sequence[UUID], first_questions: Iterable[str] = ()) -> int:
+    """Erase what was kept of these answers, in the caller's transaction; how many stored ones there were.
+
+    `first_questions`: words that began a conversation; they go from the log of questions that are everybody's, too.
+    """
+    return erasure.forget(generations, first_questions)
 
 
 def is_admissible(decision: Decision, question: Question, answer: Answer) -> bool:

@@ -16,8 +16,8 @@ from django.utils.translation import gettext_lazy as _
 from chatsite.accounts.forms import StaffSignInForm
 from chatsite.accounts.keys import create_key
 from chatsite.accounts.models import ApiKey, Tenant, UsageRecord, User
+from chatsite.chat.erasure import erase_user_rows
 from chatsite.chat.models import Conversation, Message
-from chatsite.chat.tasks import erase_user
 
 admin.site.login_form = StaffSignInForm
 
@@ -63,11 +63,11 @@ class PeopleAdmin(UserAdmin):
         return [str(user) for user in objs], {User._meta.verbose_name_plural: len(users), **counts}, set(), []
 
     def delete_model(self, request: HttpRequest, obj: User) -> None:
-        erase_user(obj)
+        erase_user_rows(obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         for user in queryset:
-            erase_user(user)
+            erase_user_rows(user)
 
 
 class NewKeyForm(forms.ModelForm):

@@ -66,6 +66,11 @@ def forget_failures(address: str, name: str) -> None:
     SignInFailures.objects.filter(address=address, name_sha256=_digest(name)).delete()
 
 
+def forget_name(name: str) -> int:
+    """Drops what was counted of a name, at all addresses; how many counts there were."""
+    return SignInFailures.objects.filter(name_sha256=_digest(name)).delete()[0]
+
+
 def _book(address: str, name: str) -> None:
     SignInFailures.objects.filter(window_start__lt=timezone.now() - WINDOW).delete()
     row, is_new = SignInFailures.objects.get_or_create(

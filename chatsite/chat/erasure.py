@@ -1,99 +1,138 @@
-"""Erasing: a conversation, or a person with everything of theirs, leaves every store.
+"""Erasing: conversations, or a person with everything of theirs, leave every store, and a receipt says so.
 
-Rows and cached answers go in one transaction. The engine is told when it stands: it ends what it is making and drops
-the KV that it keeps in memory and on disk. The usage ledger keeps its counts without a name. Knows no HTTP.
+Rows and cached answers go in one transaction with the receipt's first lines; what other processes hold is told to them
+by `receipts`. The usage ledger keeps its counts without a name. Knows no HTTP.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
 from uuid import UUID
 
+from django.db import Error as DatabaseError
 from django.db import transaction
+from django.db.models import QuerySet
 
+from chatsite.accounts import departure
 from chatsite.accounts.callers import caller_of_user
-from chatsite.accounts.models import User
-from chatsite.chat.ending import cancel_in_engine
-from chatsite.chat.models import LIVE_STATES, Conversation, Generation
-from chatsite.chat.store import locked
+from chatsite.accounts.models import UsageRecord, User
+from chatsite.chat import receipts
+from chatsite.chat.models import LIVE_STATES, Conversation, ErasureReceipt, Generation, Message
+from chatsite.chat.receipts import Traces
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
-from chatsite.engine import engine
-from inference.errors import EngineError
+from chatsite.errors import NotFound
 from inference.types import Owner
 from semcache import service
 
 logger = logging.getLogger(__name__)
 
+# Whoever asked does not wait longer for other processes to be told; a worker goes on.
+TOLD_WITHIN_S = 2.0
 
-@dataclass(frozen=True, slots=True)
-class Traces:
-    """What the engine has of erased rows: answers in the making, and conversations whose KV it may keep."""
-
-    live: tuple[UUID, ...]
-    owners: tuple[Owner, ...]
-
-
-async def erase(caller: Caller, conversation: UUID) -> None:
-    """Removes a conversation from every store. Raises NotFound."""
-    await forget(await run_in_db(_erase_conversation, caller, conversation))
-
-
-async def erase_many(caller: Caller, conversations: Sequence[UUID]) -> None:
-    """Removes all of these from every store, or none. Raises NotFound."""
-    await forget(await run_in_db(_erase_conversations, caller, conversations))
-
-
-async def erase_user(user: User) -> None:
-    """Removes a person from every store."""
-    await forget(await run_in_db(erase_user_rows, user))
+# The stores of rows as receipts name them; a table that is not named here goes by its own name.
+NAMES = {
+    "chat.Conversation": "conversations",
+    "chat.Message": "messages",
+    "chat.Generation": "generations",
+    "chat.Feedback": "feedback",
+}
+NAMES_OF_A_PERSON = NAMES | {
+    "chat.PromptTemplate": "templates",
+    "chat.ExportLink": "exports",
+    "accounts.ApiKey": "keys",
+    "accounts.Identity": "identities",
+    "accounts.Quota": "quotas",
+    "accounts.User": "account",
+}
 
 
-@transaction.atomic
-def erase_user_rows(user: User) -> Traces:
-    """Removes a person's rows and cached answers. The caller owes `forget` what it gives, once that is committed."""
-    caller = caller_of_user(User.objects.select_for_update().get(pk=user.pk))  # no new rows from now on
-    states = dict(Generation.objects.filter(user=user).values_list("pk", "state"))
-    conversations = Conversation.objects.filter(owner=user).values_list("pk", flat=True)
-    owners = [Owner(caller.tenant, caller.owner, str(pk)) for pk in conversations]
-    # A key's business line counts, which need not be its user's.
-    keyed = Generation.objects.filter(user=user).exclude(kv_conversation="")
-    for tenant, conversation in keyed.values_list("api_key__tenant", "kv_conversation").distinct():
-        owners.append(Owner(str(tenant or user.tenant_id), caller.owner, conversation))
-    user.delete()
-    return _without_answers(states, owners)
+async def erase(caller: Caller, conversation: UUID) -> UUID:
+    """Removes a conversation from every store; the receipt's id. Raises NotFound."""
+    return await erase_many(caller, [conversation])
 
 
-async def forget(traces: Traces) -> None:
-    """Tells the engine. One that can't be reached loses what it keeps by its own limits."""
-    for generation in traces.live:
-        await cancel_in_engine(generation)
-    for owner in traces.owners:
-        try:
-            await engine().forget(owner)
-        except EngineError as error:
-            logger.warning("the engine was not told to forget %s: %s", owner.conversation, error.message)
+async def erase_many(caller: Caller, conversations: Collection[UUID]) -> UUID:
+    """The same with several, or with none where one is not the caller's."""
+    return await _told(await run_in_db(_erase_conversations, caller, set(conversations)))
+
+
+async def erase_user(user: User) -> UUID:
+    """Removes a person from every store; the receipt's id. Raises User.DoesNotExist."""
+    return await _told(await run_in_db(erase_user_rows, user))
 
 
 @transaction.atomic
-def _erase_conversation(caller: Caller, conversation: UUID) -> Traces:
-    row = locked(caller.user_id, conversation)
-    states = dict(Generation.objects.filter(message__conversation=row).values_list("pk", "state"))
-    row.delete()
-    return _without_answers(states, [Owner(caller.tenant, caller.owner, str(conversation))])
-
-
-@transaction.atomic
-def _erase_conversations(caller: Caller, conversations: Sequence[UUID]) -> Traces:
-    all_traces = [_erase_conversation(caller, pk) for pk in sorted(conversations)]
-    return Traces(
-        tuple(pk for traces in all_traces for pk in traces.live),
-        tuple(owner for traces in all_traces for owner in traces.owners),
+def erase_user_rows(user: User) -> UUID:
+    """Removes a person's rows and cached answers; the receipt, by which a worker tells all others within a minute."""
+    person = User.objects.select_for_update().get(pk=user.pk)  # no new rows from now on
+    owner, made = caller_of_user(person).owner, Generation.objects.filter(user=person)
+    tenants = {str(person.tenant_id), *_tenants_of(UsageRecord.objects.filter(user=person))}
+    tenants |= {str(tenant) for tenant in person.api_keys.values_list("tenant", flat=True)}
+    conversations = [str(pk) for pk in Conversation.objects.filter(owner=person).values_list("pk", flat=True)]
+    names = {"", *conversations, *made.values_list("kv_conversation", flat=True)}
+    traces = _traces(made, _owners(tenants, owner, names), user=person.pk)
+    cached = service.forget(
+        traces.generations, _first_questions(Message.objects.filter(conversation__owner=person))
     )
+    beside = departure.forget_beside(person)
+    kept = {"usage": UsageRecord.objects.filter(user=person).count()}
+    erased = _named(person.delete()[1], NAMES_OF_A_PERSON)
+    return receipts.issue(ErasureReceipt.What.PERSON, traces, erased | beside | {"cache": cached}, kept)
 
 
-def _without_answers(states: dict[UUID, str], owners: Iterable[Owner]) -> Traces:
-    service.forget(list(states))
-    return Traces(tuple(pk for pk, state in states.items() if state in LIVE_STATES), tuple(owners))
+@transaction.atomic
+def _erase_conversations(caller: Caller, wanted: set[UUID]) -> UUID:
+    # In the order of their ids, so that two who erase the same can't wait for each other.
+    rows = Conversation.objects.select_for_update().filter(pk__in=wanted, owner=caller.user_id).order_by("pk")
+    found = [row.pk for row in rows]
+    if len(found) < len(wanted):
+        raise NotFound("there is no such conversation.")
+    made = Generation.objects.filter(message__conversation__in=found)
+    used = UsageRecord.objects.filter(generation__in=made.values("pk"))
+    tenants = {caller.tenant, *_tenants_of(used)}
+    traces = _traces(made, _owners(tenants, caller.owner, map(str, found)))
+    cached = service.forget(
+        traces.generations, _first_questions(Message.objects.filter(conversation__in=found))
+    )
+    kept = {"usage": used.count()}
+    erased = _named(Conversation.objects.filter(pk__in=found).delete()[1], NAMES)
+    return receipts.issue(ErasureReceipt.What.CONVERSATION, traces, erased | {"cache": cached}, kept)
+
+
+async def _told(receipt: UUID) -> UUID:
+    try:
+        async with asyncio.timeout(TOLD_WITHIN_S):
+            await receipts.settle(receipt)
+    except (TimeoutError, DatabaseError) as error:
+        logger.warning("erasure %s is left to a worker: %r", receipt, error)
+    return receipt
+
+
+def _traces(made: QuerySet[Generation], owners: Iterable[Owner], user: int | None = None) -> Traces:
+    states = dict(made.values_list("pk", "state"))
+    live = tuple(pk for pk, state in states.items() if state in LIVE_STATES)
+    return Traces(tuple(states), live, tuple(owners), user)
+
+
+def _owners(tenants: Iterable[str], owner: str, conversations: Iterable[str]) -> list[Owner]:
+    names = sorted(conversations)
+    return [Owner(tenant, owner, name) for tenant in sorted(tenants) for name in names]
+
+
+def _tenants_of(used: QuerySet[UsageRecord]) -> set[str]:
+    """The business lines under which KV was kept: a user or a key may have moved since."""
+    return {str(tenant) for tenant in used.values_list("tenant", flat=True).distinct()}
+
+
+def _first_questions(messages: QuerySet[Message]) -> list[str]:
+    """Only these may stand in the cache's log of questions that are everybody's."""
+    return list(messages.filter(parent=None, role="user").values_list("text", flat=True))
+
+
+def _named(deleted: dict[str, int], names: dict[str, str]) -> dict[str, int]:
+    """How many rows went, by store."""
+    own = {names.get(label, label.rpartition(".")[2].lower()): number for label, number in deleted.items()}
+    return dict.fromkeys(names.values(), 0) | own

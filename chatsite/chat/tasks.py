@@ -6,12 +6,11 @@ from typing import Any
 
 import msgspec
 from celery import shared_task
-from django.db import transaction
 
 from chatsite.accounts.callers import caller_of_user
 from chatsite.accounts.guests import expired_guests
 from chatsite.accounts.models import User
-from chatsite.chat import again, erasure, library
+from chatsite.chat import again, erasure, library, receipts
 from chatsite.chat.adoption import adopt_orphans, reap
 from chatsite.chat.running import Running
 from chatsite.db import run_in_db
@@ -27,6 +26,11 @@ BEAT_SCHEDULE = {
     "chat-adopt-orphans": {"task": "chat.adopt_orphans", "schedule": 5.0, "options": {"expires": 4}},
     "chat-erase-temporary": {"task": "chat.erase_temporary", "schedule": 600.0, "options": {"expires": 590}},
     "chat-erase-guests": {"task": "chat.erase_guests", "schedule": 3600.0, "options": {"expires": 3590}},
+    "chat-settle-erasures": {
+        "task": "chat.settle_erasures",
+        "schedule": receipts.SWEEP_EVERY_S,
+        "options": {"expires": receipts.SWEEP_EVERY_S - 1},
+    },
 }
 
 
@@ -57,16 +61,10 @@ def make_again(order: dict[str, Any]) -> bool:
     return run(again.make(msgspec.convert(order, again.Order)))
 
 
-@shared_task(name="chat.forget_erased")
-def forget_erased(traces: dict[str, Any]) -> None:
-    """Tells the engine what was erased."""
-    run(erasure.forget(msgspec.convert(traces, erasure.Traces)))
-
-
-def erase_user(user: User) -> None:
-    """Erases a person here and now; telling the engine, which may be busy or away, is left to a worker."""
-    traces = msgspec.to_builtins(erasure.erase_user_rows(user))
-    transaction.on_commit(lambda: forget_erased.delay(traces), robust=True)
+@shared_task(name="chat.settle_erasures")
+def settle_erasures() -> int:
+    """Tells the stores that have not said yet what was erased; how many receipts are finished with it."""
+    return run(_settle())
 
 
 async def _adopt() -> int:
@@ -97,3 +95,9 @@ async def _erase_guests() -> int:
         except User.DoesNotExist:  # another worker was faster
             continue
     return erased
+
+
+async def _settle() -> int:
+    finished = [await receipts.settle(receipt) for receipt in await run_in_db(receipts.unfinished)]
+    await run_in_db(receipts.forget_old)
+    return sum(finished)

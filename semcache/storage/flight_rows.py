@@ -6,6 +6,7 @@ Knows generations as opaque ids. A flight is a lease: one whose time is up is ta
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -37,6 +38,12 @@ UPDATE semcache_cacheflight SET aboard = array_remove(aboard, %(me)s)
 RETURNING leader, aboard, is_up"""
 LAND = "UPDATE semcache_cacheflight SET is_landed = true WHERE leader = %(leader)s AND NOT is_landed"
 DISBAND = "DELETE FROM semcache_cacheflight WHERE leader = %(leader)s"
+# Whoever is erased gets off; a flight without anybody aboard goes, one that others wait for goes on for them.
+GET_OFF = """
+UPDATE semcache_cacheflight
+   SET aboard = ARRAY(SELECT one FROM unnest(aboard) AS one WHERE one <> ALL(%(generations)s::uuid[]))
+ WHERE aboard && %(generations)s::uuid[]"""
+EMPTIED = "DELETE FROM semcache_cacheflight WHERE leader = ANY(%(generations)s) AND aboard = '{}'"
 # Those whose process died and that nobody asks for again.
 FORGOTTEN = """
 DELETE FROM semcache_cacheflight
@@ -104,6 +111,12 @@ def land(leader: UUID) -> bool:
 def disband(leader: UUID) -> None:
     """The answer is stored, or nobody makes it: the next one who asks begins anew."""
     _execute(DISBAND, {"leader": leader})
+
+
+def forget(generations: Sequence[UUID]) -> int:
+    """These wait for nothing any more; how many flights went."""
+    _execute(GET_OFF, {"generations": list(generations)})
+    return _execute(EMPTIED, {"generations": list(generations)})
 
 
 def _execute(sql: str, values: dict[str, Any]) -> int:

@@ -13,12 +13,12 @@ from django_celery_beat.schedulers import ModelEntry
 
 from chatsite.accounts.models import User
 from chatsite.celery import app
-from chatsite.chat import erasure, library, tasks
+from chatsite.chat import erasure, library, receipts, tasks
 from chatsite.chat.models import Conversation
 from chatsite.db import run_in_db
 from tests.chat.conftest import open_socket
 
-SCHEDULED = (tasks.adopt, tasks.erase_temporary, tasks.erase_guests)
+SCHEDULED = (tasks.adopt, tasks.erase_temporary, tasks.erase_guests, tasks.settle_erasures)
 
 
 def test_the_schedule_names_every_periodic_task_and_drops_late_runs() -> None:
@@ -27,7 +27,7 @@ def test_the_schedule_names_every_periodic_task_and_drops_late_runs() -> None:
         assert entry["options"]["expires"] < entry["schedule"]
 
 
-@pytest.mark.parametrize("task", (*SCHEDULED, tasks.forget_erased))
+@pytest.mark.parametrize("task", SCHEDULED)
 def test_every_task_is_killed_in_time_and_delivered_again_when_its_worker_dies(task: Any) -> None:
     assert tasks.ADOPTED_WITHIN_S < (task.time_limit or app.conf.task_time_limit) < 3600
     assert task.acks_late and task.reject_on_worker_lost
@@ -74,10 +74,9 @@ async def test_two_workers_that_erase_the_same_guests_erase_them_once_and_go_on_
     assert not await run_in_db(User.objects.filter(username__in=named).exists)
 
 
-async def test_the_engine_may_be_told_twice_what_was_erased(engine: Any, user: User) -> None:
+async def test_two_workers_may_tell_the_stores_the_same(engine: Any, user: User) -> None:
     socket = await open_socket(user)
     await socket.ask("What is the capital of France?")
     await socket.close()
-    traces = await run_in_db(erasure.erase_user_rows, user)
-    for _ in range(2):
-        await erasure.forget(traces)
+    receipt = await run_in_db(erasure.erase_user_rows, user)
+    assert await asyncio.gather(receipts.settle(receipt), receipts.settle(receipt)) == [False, False]

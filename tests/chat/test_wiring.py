@@ -40,9 +40,9 @@ def test_the_web_process_never_loads_a_model_library() -> None:
 def test_the_web_process_sends_tasks_to_the_sites_broker_from_every_thread() -> None:
     code = """
 import sys, threading, chatsite.asgi
-from chatsite.chat.tasks import forget_erased
+from chatsite.chat.tasks import settle_erasures
 found = []
-thread = threading.Thread(target=lambda: found.append(forget_erased.app.main))
+thread = threading.Thread(target=lambda: found.append(settle_erasures.app.main))
 thread.start()
 thread.join()
 sys.exit(found != ["chatsite"])
