@@ -7,24 +7,18 @@ text can become control tokens. Does not know the model, its window or who asks.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from inference.errors import InvalidRequest
-from inference.front.ledger import run_for
-from inference.front.spans import (
-    THINK_TAG,
-    Piece,
-    Span,
-    find_spans,
-    joined,
-    marked,
-    marker_spans,
-    pieces_around_tags,
-)
-from inference.front.templates import ChatTemplate, TemplateRefused
+from inference.front.forms import forms_of
+from inference.front.frames import frame_of, has_tags, marked_chat
+from inference.front.ledger import num_unplaced, run_for, with_ledgers_of_calls
+from inference.front.spans import NOWHERE, Span, find_spans, joined, marker_spans
+from inference.front.templates import Chat, ChatTemplate, TemplateRefused
 from inference.front.tokenizer import Tokenizer
+from inference.tools.calls import BadCalls, from_json
 from inference.types import RAW, Segment
 
 ROLES = ("system", "user", "assistant", "tool")
@@ -89,16 +83,18 @@ class PromptBuilder:
         self._tokenizer = tokenizer
         self._template = template
 
-    def build(self, segments: Sequence[Segment], *, add_generation_prompt: bool = True) -> Prompt:
+    def build(
+        self, segments: Sequence[Segment], *, tools: str = "", add_generation_prompt: bool = True
+    ) -> Prompt:
         """Raises InvalidRequest for a history that the template refuses in every form that says the same."""
         check_segments(segments)
         if segments[0].role == RAW:
             return self._raw(segments[0].text)
-        segments, text = self._accepted(segments, add_generation_prompt)
-        spans = self._spans(segments, text, add_generation_prompt)
+        chat, text = self._accepted(Chat(segments, tools, add_generation_prompt))
+        spans = self._spans(chat, text)
         if spans is None:
-            return self._without_spans(segments, add_generation_prompt)
-        return self._assemble(text, spans, segments)
+            return self._without_spans(chat)
+        return self._assemble(text, spans, chat.segments)
 
     def _raw(self, text: str) -> Prompt:
         """Who writes a whole prompt writes what a template would: names of control tokens are control tokens. It
@@ -110,14 +106,13 @@ class PromptBuilder:
         self._add_template_text(draft, text)
         return Prompt(text, self._encode(draft))
 
-    def _accepted(
-        self, segments: Sequence[Segment], add_generation_prompt: bool
-    ) -> tuple[Sequence[Segment], str]:
+    def _accepted(self, chat: Chat) -> tuple[Chat, str]:
         """The first form of the history that the template takes, and its text. Raises the refusal of the first."""
         refusal: TemplateRefused | None = None
-        for form in forms_of(segments):
+        for form in forms_of(chat.segments):
             try:
-                return form, self._render(form, add_generation_prompt)
+                accepted = replace(chat, segments=form)
+                return accepted, self._template.render(accepted)
             except TemplateRefused as error:
                 refusal = refusal or error
         assert refusal is not None
@@ -125,67 +120,44 @@ class PromptBuilder:
 
     def follows(self, segments: Sequence[Segment]) -> bool:
         """Whether every answer's place in the text is known, so that its ids can stand there. Raises InvalidRequest."""
-        spans = self._spans(segments, self.render(segments), add_generation_prompt=True) or []
+        spans = self._spans(Chat(segments), self.render(segments)) or []
         answers = {index for index, segment in enumerate(segments) if segment.role == "assistant"}
         return answers <= {span.segment for span in spans}
 
-    def render(self, segments: Sequence[Segment], *, now: datetime | None = None) -> str:
+    def render(self, segments: Sequence[Segment], *, tools: str = "", now: datetime | None = None) -> str:
         """The prompt as text, before equal roles are merged. Raises InvalidRequest."""
-        return self._render(segments, True, now)
+        return self._template.render(Chat(segments, tools), now=now)
 
-    def _render(
-        self, segments: Sequence[Segment], add_generation_prompt: bool, now: datetime | None = None
-    ) -> str:
-        messages = [(segment.role, segment.text) for segment in segments]
-        return self._template.render(messages, add_generation_prompt=add_generation_prompt, now=now)
-
-    def _spans(
-        self, segments: Sequence[Segment], text: str, add_generation_prompt: bool
-    ) -> list[Span] | None:
+    def _spans(self, chat: Chat, text: str) -> list[Span] | None:
         """Where each segment stands in `text`; None when the template changes texts in a way we cannot follow.
 
         A template that only looks for tags of thinking is followed by a second frame, in which they stand.
         """
-        spans = self._spans_in_frame(segments, text, add_generation_prompt, show_tags=False)
-        if spans is None and any(_has_tags(segment) for segment in segments):
-            spans = self._spans_in_frame(segments, text, add_generation_prompt, show_tags=True)
+        spans = self._spans_in_frame(chat, text, show_tags=False)
+        if spans is None and any(map(has_tags, chat.segments)):
+            spans = self._spans_in_frame(chat, text, show_tags=True)
         return spans
 
-    def _spans_in_frame(
-        self, segments: Sequence[Segment], text: str, add_generation_prompt: bool, *, show_tags: bool
-    ) -> list[Span] | None:
-        nonce = secrets.token_hex(8)
-        shown: list[str] = []
-        pieces: list[Piece] = []
-        for index, segment in enumerate(segments):
-            name = f"\ue000{nonce}.{index}"
-            if show_tags and _has_tags(segment):
-                in_frame, found = pieces_around_tags(segment.text, index, name)
-            else:
-                found = [Piece(f"{name}\ue001", segment.text, index)] if segment.text else []
-                in_frame = "".join(piece.name for piece in found)
-            shown.append(in_frame)
-            pieces += found
-        messages = [(segment.role, in_frame) for segment, in_frame in zip(segments, shown, strict=True)]
+    def _spans_in_frame(self, chat: Chat, text: str, *, show_tags: bool) -> list[Span] | None:
+        shown, pieces = frame_of(chat, show_tags=show_tags)
         try:
-            frame = self._template.render(messages, add_generation_prompt=add_generation_prompt)
+            frame = self._template.render(shown)
         except TemplateRefused:
             return None
         spans = find_spans(frame, pieces, text)
-        return joined(spans, [segment.text for segment in segments]) if spans and show_tags else spans
+        return joined(spans, [segment.text for segment in chat.segments]) if spans and show_tags else spans
 
-    def _without_spans(self, segments: Sequence[Segment], add_generation_prompt: bool) -> Prompt:
+    def _without_spans(self, chat: Chat) -> Prompt:
         """Plain but safe: control tokens in segments are broken by a mark while the template's are recognised."""
         mark = f"\ue002{secrets.randbelow(10**18)}\ue003"  # no letters: a template may change their case
         pattern = self._tokenizer.control_pattern
-        broken = [Segment(segment.role, marked(segment.text, pattern, mark)) for segment in segments]
-        spans = marker_spans(self._render(broken, add_generation_prompt), pattern, mark)
+        spans = marker_spans(self._template.render(marked_chat(chat, pattern, mark)), pattern, mark)
         text = "".join(span.text for span in spans)
-        prompt = self._assemble(text, spans, _without_ledgers(segments))
+        prompt = self._assemble(text, spans, _without_ledgers(chat.segments))
         return Prompt(text, prompt.ids, 0, max(1, prompt.num_fallbacks))
 
     def _assemble(self, text: str, spans: list[Span], segments: Sequence[Segment]) -> Prompt:
-        draft = self._draft(spans, segments)
+        draft = self._draft(with_ledgers_of_calls(self._tokenizer, spans, segments), segments)
         ids = self._encode(draft)
         if not draft.num_ledger_tokens or self._spells(ids, draft):
             return Prompt(text, ids, draft.num_ledger_tokens, draft.num_fallbacks)
@@ -207,10 +179,14 @@ class PromptBuilder:
         return alone if is_start else self._tokenizer.decode(ids * 2)[len(alone) :]
 
     def _draft(self, spans: list[Span], segments: Sequence[Segment]) -> _Draft:
-        draft = _Draft()
+        draft = _Draft(num_fallbacks=num_unplaced(spans, segments))
         for span in spans:
             if span.segment is None:
                 self._add_template_text(draft, span.text)
+            elif span.ids:
+                draft.add_ledger(span.ids, span.text, hides_blank=self._hides_blank(span.ids[0]))
+            elif span.start == NOWHERE or segments[span.segment].tool_calls:
+                draft.add_text(span.text)
             else:
                 self._add_segment(draft, span, segments[span.segment])
         return draft
@@ -256,42 +232,11 @@ def check_segments(segments: Sequence[Segment]) -> None:
     for segment in segments:
         if segment.role not in ROLES:
             raise InvalidRequest(f"unknown role {segment.role[:40]!r}; there are {', '.join(ROLES)}")
+        try:
+            from_json(segment.tool_calls)
+        except BadCalls as error:
+            raise InvalidRequest(str(error)) from error
 
 
 def _without_ledgers(segments: Sequence[Segment]) -> list[Segment]:
-    return [Segment(segment.role, segment.text) for segment in segments]
-
-
-def _has_tags(segment: Segment) -> bool:
-    """Only answers think: in what others write the tags are text like any other."""
-    return segment.role == "assistant" and THINK_TAG.search(segment.text) is not None
-
-
-def forms_of(segments: Sequence[Segment]) -> Iterator[Sequence[Segment]]:
-    """The history as it is, then as templates may want it: alternating roles, no system message, or both."""
-    seen: list[Sequence[Segment]] = []
-    folded = fold_system(segments)
-    for form in (segments, merge_same_roles(segments), folded, merge_same_roles(folded)):
-        if list(form) not in seen:
-            seen.append(list(form))
-            yield form
-
-
-def fold_system(segments: Sequence[Segment]) -> Sequence[Segment]:
-    """Leading system messages become the beginning of the first question, for templates that know no system."""
-    start = next((place for place, segment in enumerate(segments) if segment.role != "system"), len(segments))
-    if not 0 < start < len(segments) or segments[start].role != "user":
-        return segments
-    text = "\n\n".join(segment.text for segment in segments[: start + 1])
-    return [Segment("user", text), *segments[start + 1 :]]
-
-
-def merge_same_roles(segments: Sequence[Segment]) -> list[Segment]:
-    """Neighbours with one role become one segment, for templates that want user and assistant to alternate."""
-    merged: list[Segment] = []
-    for segment in segments:
-        if merged and merged[-1].role == segment.role:
-            merged[-1] = Segment(segment.role, f"{merged[-1].text}\n\n{segment.text}")
-        else:
-            merged.append(segment)
-    return merged
+    return [replace(segment, token_ids=()) for segment in segments]

@@ -5,26 +5,32 @@ Knows strings: a frame (the template rendered over unique names) and the true re
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 # What templates of reasoning models look for in an answer: they cut, move or trim what stands between the two.
 THINK_TAG = re.compile(r"</?think>")
+# Whose texts are no message's: those of the functions that are offered.
+TOOLS = -1
+# Where a text begins that is no part of its message's text: of a call, or one that the template wrote in another way.
+NOWHERE = -1
 _TAGS_AHEAD = re.compile(r"(?:\s*</?think>)+\s*")
 _TAGS_BEHIND = re.compile(r"(?:\s*</?think>)+\s*\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A part of the rendered text; `segment` is None for what the template wrote itself.
+    """A part of the rendered text; `segment` is None for what the template wrote itself, or TOOLS.
 
-    `start` is where the part begins in the segment's own text.
+    `start` is where the part begins in the segment's own text, or NOWHERE. `ids` spell the part, where they are known.
     """
 
     text: str
     segment: int | None = None
     start: int = 0
+    ids: tuple[int, ...] = ()
 
     @property
     def end(self) -> int:
@@ -33,7 +39,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a segment's text that stands in a frame under a name of its own."""
+    """A part of a segment's text, or any other text but the template's, that stands in a frame under a name."""
 
     name: str
     text: str
@@ -60,7 +66,8 @@ def pieces_around_tags(text: str, segment: int, name: str) -> tuple[str, list[Pi
 def find_spans(frame: str, pieces: Sequence[Piece], rendered: str) -> list[Span] | None:
     """`rendered` cut into the frame's own text and the texts behind the names; None when they do not fit.
 
-    A template may trim a text, of blanks or of line ends only, on one side or both: the first that fits is taken.
+    A template may trim a text, of blanks or of line ends only, on one side or both, or write it as JSON: the first
+    that fits is taken.
     """
     spans: list[Span] = []
     position = 0
@@ -132,18 +139,37 @@ def _split(frame: str, pieces: Sequence[Piece]) -> list[tuple[str, Piece | None]
 
 
 def _fitting(piece: Piece, rendered: str, position: int, next_glue: str) -> Span | None:
-    text = piece.text
-    trimmed = (side(blanks) for blanks in (None, "\n") for side in (text.strip, text.lstrip, text.rstrip))
-    for candidate in (text, *trimmed):
+    for candidate, start in _candidates(piece.text):
         if rendered.startswith(candidate, position) and rendered.startswith(
             next_glue, position + len(candidate)
         ):
-            return Span(candidate, piece.segment, piece.start + text.index(candidate))
+            is_somewhere = NOWHERE not in (start, piece.start)
+            return Span(candidate, piece.segment, piece.start + start if is_somewhere else NOWHERE)
     return None
+
+
+def _candidates(text: str) -> Iterator[tuple[str, int]]:
+    """The forms that a template may give a text, and where each begins in it."""
+    yield text, 0
+    for blanks in (None, "\n"):
+        for side in (text.strip, text.lstrip, text.rstrip):
+            trimmed = side(blanks)
+            yield trimmed, text.index(trimmed)
+    for form in (text, text.strip()):
+        once = in_json(form)
+        yield once, NOWHERE
+        yield in_json(once), NOWHERE  # the JSON of an object that is written as a text of JSON
+
+
+def in_json(text: str) -> str:
+    """As it stands between quotes."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def _with_own_tags(left: Span, right: Span, texts: Sequence[str]) -> tuple[Span, Span]:
     """Two neighbours, with tags moved to the one whose segment has them; one span where they then belong together."""
+    if NOWHERE in (left.start, right.start):
+        return left, right
     if left.segment is None and right.segment is not None:
         num = _num_tags_behind(left.text, texts[right.segment][: right.start])
         kept, moved = left.text[: len(left.text) - num], left.text[len(left.text) - num :]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +18,8 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from inference.errors import InvalidRequest
+from inference.tools import calls
+from inference.types import Segment
 
 CHATML = (
     "{% for message in messages %}"
@@ -24,6 +27,15 @@ CHATML = (
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """What a template writes down: the messages, and the functions that the model may call, as a list in JSON."""
+
+    segments: Sequence[Segment]
+    tools: str = ""
+    add_generation_prompt: bool = True
 
 
 class TemplateRefused(InvalidRequest):
@@ -43,15 +55,13 @@ class ChatTemplate:
         self._template = environment.from_string(source)
         self._tokens = {"bos_token": bos_token, "eos_token": eos_token}
 
-    def render(
-        self, messages: Sequence[tuple[str, str]], *, add_generation_prompt: bool, now: datetime | None = None
-    ) -> str:
-        """The prompt as text, from (role, text) pairs; `now` None is the real time. Raises TemplateRefused."""
-        dicts = [{"role": role, "content": text} for role, text in messages]
+    def render(self, chat: Chat, *, now: datetime | None = None) -> str:
+        """The prompt as text; `now` None is the real time. Raises TemplateRefused."""
         try:
             return self._template.render(
-                messages=dicts,
-                add_generation_prompt=add_generation_prompt,
+                messages=_messages(chat.segments),
+                tools=json.loads(chat.tools) if chat.tools else None,
+                add_generation_prompt=chat.add_generation_prompt,
                 strftime_now=(now or datetime.now()).strftime,
                 **self._tokens,
             )
@@ -59,6 +69,27 @@ class ChatTemplate:
             raise TemplateRefused(f"the model's chat template does not take this history: {error}") from error
         except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
             raise TemplateRefused(f"the model's chat template fails on this history: {error!r}") from error
+
+
+def _messages(segments: Sequence[Segment]) -> list[dict[str, Any]]:
+    """As templates know them. A result bears the name of the function that was called."""
+    messages: list[dict[str, Any]] = []
+    names: dict[str, str] = {}
+    for segment in segments:
+        message: dict[str, Any] = {"role": segment.role, "content": segment.text}
+        if made := calls.from_json(segment.tool_calls):
+            message["tool_calls"] = [_call(call) for call in made]
+            names |= {call.id: call.name for call in made}
+        if segment.tool_call_id:
+            message["tool_call_id"] = segment.tool_call_id
+            message["name"] = names.get(segment.tool_call_id, "")
+        messages.append(message)
+    return messages
+
+
+def _call(call: calls.Call) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": json.loads(call.arguments)}
+    return {"id": call.id, "type": "function", "function": function}
 
 
 class _GenerationBlock(Extension):

@@ -91,3 +91,63 @@ ALL = {
     "reordering": REORDERING,
     "shouting": SHOUTING,
 }
+
+# With functions, in the manner of those that call them in marks: offered before everything, called behind the text,
+# and results as turns of the user.
+HERMES_TOOLS = (
+    "{% if tools %}{{ '<|im_start|>system\n' }}"
+    "{% if messages[0].role == 'system' %}{{ messages[0].content + '\n\n' }}{% endif %}"
+    "{{ 'You may call these functions:\n<tools>' }}{% for tool in tools %}{{ '\n' + tool | tojson }}{% endfor %}"
+    '{{ \'\n</tools>\nWrite <tool_call>{"name": ..., "arguments": ...}</tool_call> to call one.<|im_end|>\n\' }}'
+    "{% endif %}"
+    "{% for m in messages %}"
+    "{% if m.role == 'tool' %}"
+    "{% if loop.first or messages[loop.index0 - 1].role != 'tool' %}{{ '<|im_start|>user' }}{% endif %}"
+    "{{ '\n<tool_response>\n' + m.content + '\n</tool_response>' }}"
+    "{% if loop.last or messages[loop.index0 + 1].role != 'tool' %}{{ '<|im_end|>\n' }}{% endif %}"
+    "{% elif m.role == 'assistant' and m.tool_calls %}{{ '<|im_start|>assistant' }}"
+    "{% if m.content %}{{ '\n' + m.content }}{% endif %}"
+    "{% for call in m.tool_calls %}"
+    '{{ \'\n<tool_call>\n{"name": "\' + call.function.name + \'", "arguments": \''
+    " + call.function.arguments | tojson + '}\n</tool_call>' }}"
+    "{% endfor %}{{ '<|im_end|>\n' }}"
+    "{% elif not (tools and loop.first and m.role == 'system') %}"
+    "{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endif %}"
+    "{% endfor %}" + _CHATML_END
+)
+# One call at a time, as JSON that is the whole answer; results are written as JSON, and the functions are indented.
+LLAMA_TOOLS = (
+    '{% if tools is not none %}{{ \'<|im_start|>system\nAnswer with {"name": ..., "parameters": ...} to call one:\n\' }}'
+    "{% for tool in tools %}{{ tool | tojson(indent=4) + '\n\n' }}{% endfor %}{{ '<|im_end|>' }}{% endif %}"
+    "{% for m in messages %}"
+    "{% if m.tool_calls %}"
+    "{% if m.tool_calls | length != 1 %}{{ raise_exception('single tool-calls only') }}{% endif %}"
+    "{% set call = m.tool_calls[0].function %}"
+    '{{ \'<|im_start|>assistant\n\n{"name": "\' + call.name + \'", "parameters": \' }}'
+    "{{ call.arguments | tojson + '}<|im_end|>' }}"
+    "{% elif m.role == 'tool' %}{{ '<|im_start|>ipython\n\n' + m.content | tojson + '<|im_end|>' }}"
+    "{% else %}{{ '<|im_start|>' + m.role + '\n\n' + m.content | trim + '<|im_end|>' }}{% endif %}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n\n' }}{% endif %}"
+)
+# Shows the schema in words of its own, and writes calls in a way that nobody reads here.
+PROSE_TOOLS = (
+    "{% if tools %}{% for tool in tools %}{{ '<|im_start|>system\n' + tool.function.name + ' takes' }}"
+    "{% for name, schema in tool.function.parameters.properties.items() %}{{ ' ' + name + ': ' }}"
+    "{{ 'a text' if schema.type == 'string' else 'a thing' }}"
+    "{% if name in tool.function.parameters.required %}{{ ', always' }}{% endif %}"
+    "{% endfor %}{{ '<|im_end|>\n' }}{% endfor %}{% endif %}"
+    "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content }}"
+    "{% for call in m.tool_calls or [] %}{{ '\nCALL ' + call.function.name }}"
+    "{% for name, value in call.function.arguments.items() %}{{ ' ' + name + '=' + value | string }}{% endfor %}"
+    "{% endfor %}{{ '<|im_end|>\n' }}{% endfor %}" + _CHATML_END
+)
+# Leaves no place to be found in.
+SHOUTING_TOOLS = HERMES_TOOLS.replace("tool | tojson", "tool | tojson | upper").replace(
+    "m.content +", "m.content | upper +"
+)
+WITH_TOOLS = {
+    "hermes": HERMES_TOOLS,
+    "llama_json": LLAMA_TOOLS,
+    "prose": PROSE_TOOLS,
+    "shouting": SHOUTING_TOOLS,
+}

@@ -15,7 +15,7 @@ from inference.front.model_folder import read_model_folder
 from inference.front.model_tokenizer import ModelTokenizer
 from inference.front.prompts import PromptBuilder
 from inference.front.spans import marked
-from inference.front.templates import CHATML, ChatTemplate
+from inference.front.templates import CHATML, Chat, ChatTemplate
 from inference.models.tiny import byte_level_tokenizer
 from inference.types import Segment
 from tests.inference.front import families
@@ -102,9 +102,7 @@ def num_controls(tokenizer: ModelTokenizer, ids: list[int]) -> int:
 def test_ids_spell_the_rendered_text(tokenizer: ModelTokenizer, history: list[Segment]) -> None:
     prompt = builder(tokenizer).build(history)
     assert tokenizer.decode(prompt.ids) == prompt.text
-    assert prompt.text == ChatTemplate(CHATML).render(
-        [(s.role, s.text) for s in history], add_generation_prompt=True
-    )
+    assert prompt.text == ChatTemplate(CHATML).render(Chat(history))
     assert prompt.num_fallbacks == 0
 
 
