@@ -85,7 +85,7 @@ class ChatCompletion(msgspec.Struct):
     created: int
     model: str
     choices: list[ChatChoice]
-    system_fingerprint: None
+    system_fingerprint: str
     usage: Usage
 
 
@@ -119,7 +119,7 @@ class ChatCompletionChunk(msgspec.Struct):
     created: int
     model: str
     choices: list[ChunkChoice]
-    system_fingerprint: None
+    system_fingerprint: str
     usage: Usage | msgspec.UnsetType | None = msgspec.UNSET
 
 
@@ -146,7 +146,7 @@ class Completion(msgspec.Struct):
     created: int
     model: str
     choices: list[CompletionChoice]
-    system_fingerprint: None
+    system_fingerprint: str
     usage: Usage | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -228,8 +228,13 @@ class Response(msgspec.Struct):
     previous_response_id: None
     service_tier: str
     store: Literal[False]
-    temperature: float | None
-    top_p: float | None
+    temperature: float
+    top_p: float
+    presence_penalty: float
+    frequency_penalty: float
+    top_logprobs: int
+    background: Literal[False]
+    prompt_cache_key: str | None
     truncation: str
     usage: ResponseUsage | None
 

@@ -31,7 +31,7 @@ _CHAT_FRAME: dict[str, Any] = {
     "id": "chatcmpl-1",
     "created": CREATED,
     "model": CHAT_MODEL,
-    "system_fingerprint": None,
+    "system_fingerprint": "fp_3b0a1f7c9d2e",
 }
 CHAT_ANSWER = _CHAT_FRAME | {
     "object": "chat.completion",
@@ -48,7 +48,7 @@ CHAT_ANSWER = _CHAT_FRAME | {
 CHAT_LINES = (
     'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1790000000,"model":"smollm2-135m-instruct",'
     '"choices":[{"index":0,"delta":{"content":"Paris."},"logprobs":null,"finish_reason":null}],'
-    '"system_fingerprint":null}\n\ndata: [DONE]\n\n'
+    '"system_fingerprint":"fp_3b0a1f7c9d2e"}\n\ndata: [DONE]\n\n'
 )
 
 COMPLETION = {"model": CHAT_MODEL, "prompt": "Once upon a time", "max_tokens": 16}
@@ -58,12 +58,13 @@ COMPLETION_ANSWER = {
     "created": CREATED,
     "model": CHAT_MODEL,
     "choices": [{"text": " there was a river.", "index": 0, "logprobs": None, "finish_reason": "length"}],
-    "system_fingerprint": None,
+    "system_fingerprint": "fp_3b0a1f7c9d2e",
     "usage": USAGE,
 }
 COMPLETION_LINES = (
     'data: {"id":"cmpl-1","object":"text_completion","created":1790000000,"model":"smollm2-135m-instruct",'
-    '"choices":[{"text":" there was","index":0,"logprobs":null,"finish_reason":null}],"system_fingerprint":null}\n\n'
+    '"choices":[{"text":" there was","index":0,"logprobs":null,"finish_reason":null}],'
+    '"system_fingerprint":"fp_3b0a1f7c9d2e"}\n\n'
     "data: [DONE]\n\n"
 )
 
@@ -94,11 +95,18 @@ RESPONSE_ANSWER = {
     "reasoning": None,
     "service_tier": "default",
     "store": False,
-    "temperature": None,
+    "temperature": 0.7,
     "text": {"format": {"type": "text"}},
     "tool_choice": "none",
     "tools": [],
-    "top_p": None,
+    "top_p": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+    "top_logprobs": 0,
+    "max_tool_calls": None,
+    "background": False,
+    "safety_identifier": None,
+    "prompt_cache_key": None,
     "truncation": "auto",
     "usage": {
         "input_tokens": 14,

@@ -11,6 +11,7 @@ from chatsite.v1 import schema
 from chatsite.v1.catalog import served_chat_model
 from chatsite.v1.chat_form import ChatForm
 from chatsite.v1.endpoint import endpoint
+from chatsite.v1.formats import fingerprint_of
 from chatsite.v1.respond import respond
 from chatsite.v1.turns import chat_turns
 
@@ -25,6 +26,7 @@ async def chat_completions(request: HttpRequest, caller: Caller) -> HttpResponse
     form = ChatForm(
         id=f"chatcmpl-{turns[0].generation.hex}",
         model=info.model,
+        fingerprint=fingerprint_of(info),
         num_choices=len(turns),
         has_logprobs=bool(asked.logprobs),
         includes_usage=bool(options and options.include_usage),

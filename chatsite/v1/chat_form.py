@@ -25,6 +25,7 @@ class ChatForm:
 
     id: str
     model: str
+    fingerprint: str
     num_choices: int = 1
     has_logprobs: bool = False
     includes_usage: bool = False
@@ -92,5 +93,5 @@ class ChatForm:
             "created": self.created,
             "model": self.model,
             "choices": choices,
-            "system_fingerprint": None,
+            "system_fingerprint": self.fingerprint,
         }

@@ -26,6 +26,7 @@ class CompletionForm:
 
     id: str
     model: str
+    fingerprint: str
     num_choices: int = 1
     has_logprobs: bool = False
     includes_usage: bool = False
@@ -75,5 +76,5 @@ class CompletionForm:
             "created": self.created,
             "model": self.model,
             "choices": choices,
-            "system_fingerprint": None,
+            "system_fingerprint": self.fingerprint,
         }

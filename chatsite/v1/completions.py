@@ -11,6 +11,7 @@ from chatsite.v1 import schema
 from chatsite.v1.catalog import served_chat_model
 from chatsite.v1.completion_form import CompletionForm
 from chatsite.v1.endpoint import endpoint
+from chatsite.v1.formats import fingerprint_of
 from chatsite.v1.respond import respond
 from chatsite.v1.turns import completion_turns
 
@@ -25,6 +26,7 @@ async def completions(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     form = CompletionForm(
         id=f"cmpl-{turns[0].generation.hex}",
         model=info.model,
+        fingerprint=fingerprint_of(info),
         num_choices=asked.n or 1,
         has_logprobs=asked.logprobs is not None,
         includes_usage=bool(options and options.include_usage),

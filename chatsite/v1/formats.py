@@ -5,6 +5,7 @@ Knows shapes only. The order of lines is `v1.stream`'s; `v1.chat_form` and its l
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -13,7 +14,7 @@ import msgspec
 from chatsite.chat.events import Accepted, Ended, Piece
 from chatsite.v1.answers import Answer
 from chatsite.v1.errors import ApiError, body_of
-from inference.types import FinishReason
+from inference.types import EngineInfo, FinishReason
 
 X_CACHE = "X-Cache"
 X_TRIMMED = "X-Trimmed-Messages"
@@ -50,6 +51,11 @@ def event(value: Any) -> bytes:
 
 def error_event(error: ApiError) -> bytes:
     return event(body_of(error))
+
+
+def fingerprint_of(info: EngineInfo) -> str:
+    """Tells clients with a seed whether the model behind it is the same: it changes with the engine's revision."""
+    return "fp_" + hashlib.sha256(info.revision.encode()).hexdigest()[:12]
 
 
 def reasons_of(ended: Ended) -> dict[str, Any]:

@@ -14,15 +14,15 @@ from chatsite.v1 import formats
 from chatsite.v1.answers import Answer
 from chatsite.v1.errors import ApiError
 from chatsite.v1.schema import ResponsesRequest
-from inference.types import FinishReason
+from inference.types import EngineInfo, FinishReason
 
 
 class ResponseForm:
     """What is equal in all events of one response, and the number of the next one. Satisfies `formats.Form`."""
 
-    def __init__(self, name: str, model: str, asked: ResponsesRequest) -> None:
+    def __init__(self, name: str, info: EngineInfo, asked: ResponsesRequest) -> None:
         self._id, self._item_id = f"resp_{name}", f"msg_{name}"
-        self._model = model
+        self._info = info
         self._asked = asked
         self._created_at = int(time.time())
         self._number = 0
@@ -98,21 +98,32 @@ class ResponseForm:
             "instructions": asked.instructions,
             "max_output_tokens": asked.max_output_tokens,
             "metadata": asked.metadata or {},
-            "model": self._model,
+            "model": self._info.model,
             "output": [],
             "parallel_tool_calls": False,
             "previous_response_id": None,
             "reasoning": None,
             "service_tier": "flex" if asked.service_tier == "flex" else "default",
             "store": False,
-            "temperature": asked.temperature,
+            "temperature": _given(asked.temperature, self._info.default_temperature),
             "text": {"format": {"type": "text"}},
             "tool_choice": "none",
             "tools": [],
-            "top_p": asked.top_p,
+            "top_p": _given(asked.top_p, 1.0),
+            "presence_penalty": _given(asked.presence_penalty, 0.0),
+            "frequency_penalty": _given(asked.frequency_penalty, 0.0),
+            "top_logprobs": 0,
+            "max_tool_calls": None,
+            "background": False,
+            "safety_identifier": None,
+            "prompt_cache_key": asked.prompt_cache_key,
             "truncation": asked.truncation or "auto",
             "usage": None,
         }
+
+
+def _given(asked: float | None, otherwise: float) -> float:
+    return otherwise if asked is None else asked
 
 
 def _part(text: str) -> dict[str, Any]:

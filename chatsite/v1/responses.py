@@ -21,6 +21,6 @@ async def responses(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     asked = schema.parse_response(body)
     info = await served_chat_model(asked.model or "")
     turn = response_turn(asked, request.headers.get("Cache-Control", ""), caller, info)
-    form = ResponseForm(turn.generation.hex, info.model, asked)
+    form = ResponseForm(turn.generation.hex, info, asked)
     ignored = schema.ignored_fields(body, schema.ResponsesRequest)
     return await respond([turn], form, streams=bool(asked.stream), ignored=ignored)
