@@ -15,15 +15,18 @@ from django.http import HttpRequest
 from django.utils import timezone
 from ninja import Field, Router, Schema, Status
 
-from chatsite.accounts import keys
+from chatsite.accounts import keys, rotation
 from chatsite.accounts.auth import SessionOrKey
 from chatsite.accounts.models import ApiKey, UsageRecord, User
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
+from chatsite.declared import refusals
 from chatsite.errors import InvalidRequest, NotFound
 
 MAX_KEYS = 50
 MAX_DAYS = 90
+DAY_S = 86_400
+MAX_GRACE_S = int(rotation.MAX_GRACE.total_seconds())
 
 
 class KeyOut(Schema):
@@ -37,6 +40,7 @@ class KeyOut(Schema):
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
+    replaced_by_id: UUID | None = Field(description="The key that took this one's place.")
 
 
 class NewKey(KeyOut):
@@ -49,6 +53,15 @@ class KeyIn(Schema):
     name: Annotated[str, Field(min_length=1, max_length=100)]
     scopes: list[str] = Field(default_factory=lambda: ["chat", "embeddings"])
     days: Annotated[int, Field(ge=1, le=36_500)] | None = None
+
+
+class RotationIn(Schema):
+    grace_s: Annotated[int, Field(ge=0, le=MAX_GRACE_S)] = Field(
+        DAY_S, description="How long the old key goes on, so that clients can be changed over."
+    )
+    days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
+        None, description="Days until the new key expires; without it it ends when the old one would have."
+    )
 
 
 class DayOut(Schema):
@@ -69,19 +82,31 @@ SESSION = SessionOrKey()
 router = Router(tags=["account"])
 
 
-@router.get("/keys", response=list[KeyOut], auth=SESSION, url_name="keys")
+@router.get("/keys", response={200: list[KeyOut], **refusals()}, auth=SESSION, url_name="keys")
 async def list_keys(request: HttpRequest) -> list[ApiKey]:
     return await run_in_db(_keys_of, _caller(request).user_id)
 
 
-@router.post("/keys", response={201: NewKey}, auth=SESSION, url_name="keys")
+@router.post("/keys", response={201: NewKey, **refusals()}, auth=SESSION, url_name="keys")
 async def make_key(request: HttpRequest, payload: KeyIn) -> Status[dict[str, Any]]:
     """The answer is the only place where the key can be read."""
     key, secret = await run_in_db(_make_key, _caller(request), payload)
     return Status(201, KeyOut.from_orm(key).dict() | {"key": secret})
 
 
-@router.delete("/keys/{key_id}", response={204: None}, auth=SESSION, url_name="key")
+@router.post(
+    "/keys/{key_id}/rotate", response={201: NewKey, **refusals(404)}, auth=SESSION, url_name="key-rotate"
+)
+async def rotate_key(request: HttpRequest, key_id: UUID, payload: RotationIn) -> Status[dict[str, Any]]:
+    """A new key takes the place of this one, with the same scopes, business line and limits.
+
+    The old one goes on for a grace, at most seven days. The answer is the only place where the new one can be read.
+    """
+    key, secret = await run_in_db(_rotate_key, _caller(request), key_id, payload)
+    return Status(201, KeyOut.from_orm(key).dict() | {"key": secret})
+
+
+@router.delete("/keys/{key_id}", response={204: None, **refusals(404)}, auth=SESSION, url_name="key")
 async def revoke_key(request: HttpRequest, key_id: UUID) -> Status[None]:
     """The key stops working at once; its row stays for the ledger."""
     if not await run_in_db(keys.revoke, _caller(request).user_id, key_id):
@@ -111,13 +136,35 @@ def _make_key(caller: Caller, payload: KeyIn) -> tuple[ApiKey, str]:
         raise InvalidRequest("Guests have no API keys; make an account first.")
     if not set(payload.scopes) <= OWN_SCOPES:
         raise InvalidRequest(f"scopes must be some of: {', '.join(sorted(OWN_SCOPES))}.")
-    if ApiKey.objects.filter(user_id=caller.user_id, revoked_at__isnull=True).count() >= MAX_KEYS:
-        raise InvalidRequest(f"There are {MAX_KEYS} keys already; revoke one first.")
-    expires_at = None if payload.days is None else timezone.now() + timedelta(days=payload.days)
+    _check_number(caller.user_id)
     try:
-        return keys.create_key(User.objects.get(pk=caller.user_id), payload.name, payload.scopes, expires_at)
+        return keys.create_key(
+            User.objects.get(pk=caller.user_id), payload.name, payload.scopes, _in_days(payload.days)
+        )
     except ValueError as error:
         raise InvalidRequest(f"{error}.") from error
+
+
+def _rotate_key(caller: Caller, key_id: UUID, payload: RotationIn) -> tuple[ApiKey, str]:
+    mine = ApiKey.objects.filter(pk=key_id, user_id=caller.user_id).first()
+    if mine is None:
+        raise NotFound("There is no such key.")
+    if payload.days is not None and not set(mine.scopes) <= OWN_SCOPES:
+        raise InvalidRequest("How long a key with scopes that staff give lasts is for staff to say.")
+    _check_number(caller.user_id)
+    try:
+        return rotation.rotate(mine.pk, timedelta(seconds=payload.grace_s), _in_days(payload.days))
+    except rotation.NotRotatable as error:
+        raise InvalidRequest(f"{error}.") from error
+
+
+def _check_number(user_id: int) -> None:
+    if keys.usable(ApiKey.objects.filter(user_id=user_id)).count() >= MAX_KEYS:
+        raise InvalidRequest(f"There are {MAX_KEYS} keys already; revoke one first.")
+
+
+def _in_days(days: int | None) -> datetime | None:
+    return None if days is None else timezone.now() + timedelta(days=days)
 
 
 def _usage_of(user_id: int, days: int) -> list[dict[str, Any]]:

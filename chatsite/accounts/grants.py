@@ -21,6 +21,7 @@ from django.db import Error as DatabaseError
 from django.db.models import Q
 from django.utils import timezone
 
+from chatsite.accounts import keys
 from chatsite.accounts.models import ApiKey, User
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
@@ -64,9 +65,8 @@ def still_held(grants: Collection[Grant]) -> set[Grant]:
     """Those of `grants` by which somebody would be let in now, too."""
     now = timezone.now()
     by_key = {grant.api_key for grant in grants if grant.api_key is not None}
-    lasting = Q(expires_at__isnull=True) | Q(expires_at__gt=now)
-    usable = ApiKey.objects.filter(lasting, pk__in=by_key, revoked_at__isnull=True)
-    keys = set(usable.values_list("pk", flat=True)) if by_key else set()
+    good = keys.usable(ApiKey.objects.filter(pk__in=by_key)).values_list("pk", flat=True)
+    good_keys = set(good) if by_key else set()
     by_session = {grant.session for grant in grants if grant.session}
     model = import_module(settings.SESSION_ENGINE).SessionStore.get_model_class()
     open_ones = model.objects.filter(session_key__in=by_session, expire_date__gt=now)
@@ -75,7 +75,7 @@ def still_held(grants: Collection[Grant]) -> set[Grant]:
     return {
         grant
         for grant in grants
-        if (grant.api_key in keys if grant.api_key is not None else grant.session in sessions)
+        if (grant.api_key in good_keys if grant.api_key is not None else grant.session in sessions)
         and grant.user_id in standings
         and grant.standing in (None, standings[grant.user_id])
     }

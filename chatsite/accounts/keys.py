@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from chatsite.accounts.callers import caller_of_key, is_welcome
@@ -72,6 +72,12 @@ def authenticate(header: str | None, scopes: Collection[str]) -> Caller:
         raise KeyRefused("missing_scope", f"This API key lacks the scope: {' or '.join(scopes)}.", status=403)
     _stamp(key, now)
     return caller_of_key(key)
+
+
+def usable(rows: QuerySet[ApiKey]) -> QuerySet[ApiKey]:
+    """Those of `rows` that are neither revoked nor expired."""
+    lasting = Q(expires_at__isnull=True) | Q(expires_at__gt=timezone.now())
+    return rows.filter(lasting, revoked_at__isnull=True)
 
 
 def revoke(user_id: int, key_id: UUID) -> bool:

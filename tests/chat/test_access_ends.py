@@ -157,8 +157,9 @@ async def test_a_block_that_is_cancelled_by_somebody_else_is_not_taken_for_ended
 
 # What a look leaves out if a line of it is broken: each of these must make a test above fail.
 MUTANTS = {
-    "pk__in=by_key, revoked_at__isnull=True": "pk__in=by_key",
-    "filter(lasting, pk__in=by_key": "filter(pk__in=by_key",
+    "usable(ApiKey.objects.filter(pk__in=by_key))": "ApiKey.objects.filter(pk__in=by_key)",
+    "lasting, revoked_at__isnull=True": "lasting",
+    "filter(lasting, revoked": "filter(revoked",
     "expire_date__gt=now": "session_key__isnull=False",
     "grant.standing in (None, standings[grant.user_id])": "True",
     "pk__in=users, is_active=True": "pk__in=users",
@@ -167,11 +168,12 @@ MUTANTS = {
 
 def test_each_condition_counts(transactional_db: None) -> None:
     """`still_held` with one of its conditions taken out lets somebody stay whom it must send away."""
-    source = inspect.getsource(grants.still_held) + inspect.getsource(grants._standings)
+    parts = (grants.still_held, grants._standings, keys.usable)
+    source = "\n".join(inspect.getsource(part) for part in parts).replace("keys.usable", "usable")
     assert all(_ends(grants.still_held))
     for line, changed in MUTANTS.items():
         assert source.count(line) == 1
-        mutant: dict[str, Any] = dict(vars(grants))
+        mutant: dict[str, Any] = vars(keys) | vars(grants)
         exec(compile(source.replace(line, changed), "mutant", "exec"), mutant)
         assert not all(_ends(mutant["still_held"])), line
 
