@@ -10,12 +10,11 @@ from ninja import Router, Status
 from chatsite.chat import feedback
 from chatsite.chat.api.door import caller_of
 from chatsite.chat.schemas.messages import FeedbackIn
-from chatsite.declared import refusals
 
 router = Router(tags=["feedback"])
 
 
-@router.put("/messages/{uuid:message}/feedback", response={204: None, **refusals(404, 413)})
+@router.put("/messages/{uuid:message}/feedback", response={204: None})
 async def rate_message(request: HttpRequest, message: UUID, body: FeedbackIn) -> Status[None]:
     """A thumb up or down on an answer of yours; the latest one counts.
 
@@ -25,7 +24,7 @@ async def rate_message(request: HttpRequest, message: UUID, body: FeedbackIn) ->
     return Status(204, None)
 
 
-@router.delete("/messages/{uuid:message}/feedback", response={204: None, **refusals(404)})
+@router.delete("/messages/{uuid:message}/feedback", response={204: None})
 async def unrate_message(request: HttpRequest, message: UUID) -> Status[None]:
     """Takes your thumb back, if there is one. What the cache was told stays told."""
     await feedback.take_back(caller_of(request), message)

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Field, Header, Router
 
+from chatsite.accounts.grants import Grant, watch
 from chatsite.chat import frames, library
 from chatsite.chat.api.door import caller_of
 from chatsite.chat.coalesce import coalesce
@@ -20,7 +21,7 @@ from chatsite.chat.framing import Framer
 from chatsite.chat.live import HandedOver
 from chatsite.chat.schemas.messages import CancelOut, GenerationOut
 from chatsite.db import run_in_db
-from chatsite.declared import refusals
+from chatsite.errors import AccessEnded
 from chatsite.sse import HEADERS, KEEP_ALIVE_S, Pump
 
 router = Router(tags=["generations"])
@@ -42,13 +43,13 @@ EVENTS = {
 }
 
 
-@router.get("/generations/{uuid:generation}", response={200: GenerationOut, **refusals(404)})
+@router.get("/generations/{uuid:generation}", response={200: GenerationOut})
 async def get_generation(request: HttpRequest, generation: UUID) -> dict[str, Any]:
     """How an answer was made, as far as it is known."""
     return library.figures(await run_in_db(load, caller_of(request).user_id, generation))
 
 
-@router.post("/generations/{uuid:generation}/cancel", response={200: CancelOut, **refusals(404)})
+@router.post("/generations/{uuid:generation}/cancel", response={200: CancelOut})
 async def cancel_generation(request: HttpRequest, generation: UUID) -> dict[str, Any]:
     """Ends an answer at once; harmless after its end. What was written so far is kept."""
     user_id = caller_of(request).user_id
@@ -60,7 +61,7 @@ async def cancel_generation(request: HttpRequest, generation: UUID) -> dict[str,
 @router.get(
     "/generations/{uuid:generation}/events",
     openapi_extra=EVENTS,
-    response={200: None, **refusals(404)},
+    response={200: None},
 )
 async def generation_events(
     request: HttpRequest,
@@ -77,9 +78,8 @@ async def generation_events(
     """
     user_id = caller_of(request).user_id
     await run_in_db(load, user_id, generation)  # an unknown one is a 404, not a stream
-    return StreamingHttpResponse(
-        _events(user_id, generation, _number(last_event_id) or after), headers=HEADERS
-    )
+    grant: Grant = request.grant  # type: ignore[attr-defined]
+    return StreamingHttpResponse(_events(grant, generation, _number(last_event_id) or after), headers=HEADERS)
 
 
 def _number(last_event_id: str) -> int:
@@ -88,28 +88,29 @@ def _number(last_event_id: str) -> int:
     return int(last_event_id) if is_ours else 0
 
 
-async def _events(user_id: int, generation: UUID, after: int) -> AsyncGenerator[bytes, None]:
-    async with followed(user_id, generation) as found:
+async def _events(grant: Grant, generation: UUID, after: int) -> AsyncGenerator[bytes, None]:
+    async with followed(grant.user_id, generation) as found:
         held = found.live.cut(after)
         framer = Framer(found.live, held)
         if held is None:
             held = found.live.snapshot()
             yield _line(framer.snapshot(found, held), held.seq)
-        async with aclosing(_tail(found, framer, held.num_pieces)) as lines:
+        async with aclosing(_tail(grant, found, framer, held.num_pieces)) as lines:
             async for line in lines:
                 yield line
 
 
-async def _tail(found: Followed, framer: Framer, num_seen: int) -> AsyncGenerator[bytes, None]:
+async def _tail(grant: Grant, found: Followed, framer: Framer, num_seen: int) -> AsyncGenerator[bytes, None]:
     config = settings.CONFIG
     pump = Pump(coalesce(found.live.follow(num_seen), config.coalesce_tokens, config.coalesce_ms / 1000))
     try:
-        while not framer.has_ended:
-            event = await pump.next(KEEP_ALIVE_S)
-            frame = event and framer.frame(event)
-            yield _line(frame, getattr(frame, "seq", None)) if frame else b": keep-alive\n\n"
-    except HandedOver:
-        return  # the client asks again and is served by the process that has it now
+        with watch.watching(grant, lambda: pump.break_off(AccessEnded())):
+            while not framer.has_ended:
+                event = await pump.next(KEEP_ALIVE_S)
+                frame = event and framer.frame(event)
+                yield _line(frame, getattr(frame, "seq", None)) if frame else b": keep-alive\n\n"
+    except (HandedOver, AccessEnded):
+        return  # the client asks again: it is served by the process that has it now, or told that it is signed out
     finally:
         await pump.close()
 

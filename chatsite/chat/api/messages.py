@@ -28,13 +28,12 @@ from chatsite.chat.schemas.messages import (
 from chatsite.chat.store import Question
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
-from chatsite.declared import refusals
 from chatsite.errors import InvalidRequest, NotFound
 
 router = Router(tags=["messages"])
 
 # New and whole; found again; accepted, to be followed.
-ASKED = {200: AskedOut, 201: AskedOut, 202: AskedOut, **refusals(404, 413, 422, 429)}
+ASKED = {200: AskedOut, 201: AskedOut, 202: AskedOut}
 _PREFER_WAIT = re.compile(
     r"(?:^|[,;])\s*wait(?:\s*=\s*\"?(\d{1,6})\"?)?\s*(?:$|[,;])", re.IGNORECASE | re.ASCII
 )
@@ -78,7 +77,7 @@ class PageQuery(Schema):
         return given[0] if given else None
 
 
-@router.get("/conversations/{uuid:conversation}/messages", response={200: MessagePage, **refusals(404)})
+@router.get("/conversations/{uuid:conversation}/messages", response={200: MessagePage})
 async def list_messages(request: HttpRequest, conversation: UUID, query: Query[PageQuery]) -> dict[str, Any]:
     """A page of messages, oldest first; at first the last ones of the branch that is shown."""
     user_id = caller_of(request).user_id
@@ -127,7 +126,7 @@ async def answer_again(
     return await _answered(caller, asking, response, _wait_s(wait, prefer))
 
 
-@router.get("/messages/{uuid:message}", response={200: SnapshotOut, **refusals(404)})
+@router.get("/messages/{uuid:message}", response={200: SnapshotOut})
 async def get_message(
     request: HttpRequest, message: UUID, after: Annotated[int, Field(ge=0, lt=2**63)] = 0
 ) -> dict[str, Any]:
