@@ -183,12 +183,6 @@ class EngineConfig:
         "Tokens, padding included, in one micro-batch of the embedding and verifier lane.",
         between=(16, 65_536),
     )
-    lane_wait_ms: float = setting(
-        "ENGINE_LANE_WAIT_MS",
-        3.0,
-        "A text of the lane waits so long for others of like length while the engine is busy.",
-        between=(0, 1000),
-    )
     embed_batch: int = setting(
         "ENGINE_EMBED_BATCH", 32, "Texts in one micro-batch of the embedding lane.", between=(1, 1024)
     )

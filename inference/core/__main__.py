@@ -116,7 +116,8 @@ def _run(core: Core, pipe: FrontPipe) -> NoReturn:
         rest_s = loop.rest_s()
         if rest_s is None:
             loop.check_blocks()
-        pipe.send(loop.step(pipe.receive(timeout_s=rest_s)))
+        for pack in loop.step(pipe.receive(timeout_s=rest_s)):
+            pipe.send(pack)
 
 
 def _fail(line: str) -> int:

@@ -1,7 +1,8 @@
 """The lane: texts to embed and pairs to verify, of all callers, in micro-batches beside the answers.
 
-Knows jobs, how long a text waits for company, whose turn it is and the tokens it spent. At most one micro-batch runs
-in a step. Does not know the encoders beyond one call each: token ids in, one row of numbers per text out.
+Knows jobs, whose turn it is and the tokens it spent. At most one micro-batch runs in a step; texts that arrived during
+the step before are its company. Does not know the encoders beyond one call each: token ids in, one row of numbers per
+text out.
 """
 
 from __future__ import annotations
@@ -26,15 +27,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LaneLimits:
-    """`wait_s`: so long a text waits for others of like length while sequences run."""
+    """Bounds of one micro-batch."""
 
     max_batch: int
     max_tokens: int  # padding included
-    wait_s: float = 0.0
 
     @classmethod
     def of(cls, config: EngineConfig) -> LaneLimits:
-        return cls(config.embed_batch, config.lane_tokens, config.lane_wait_ms / 1000)
+        return cls(config.embed_batch, config.lane_tokens)
 
 
 @dataclass(slots=True)
@@ -59,7 +59,6 @@ class _Text:
     job: _Job
     index: int
     number: int
-    arrived_at: float
 
     @property
     def token_ids(self) -> list[int]:
@@ -86,7 +85,7 @@ class _Queue:
     def is_waiting(self) -> bool:
         return bool(self._groups or self._suspects)
 
-    def add(self, job: _Job, now: float) -> None:
+    def add(self, job: _Job) -> None:
         if self._encode is None:
             job.error = f"this engine serves no {self._name}"
         elif not all(job.token_ids):
@@ -95,12 +94,7 @@ class _Queue:
             self.ended.append(job)
             return
         for index in range(len(job.token_ids)):
-            self._groups.add(_Text(job, index, next(self._numbers), now))
-
-    def is_due(self, now: float, wait_s: float, bounds: BatchBounds) -> bool:
-        if self._suspects or not self._groups:
-            return bool(self._suspects)
-        return now - self._groups.oldest.arrived_at >= wait_s or self._groups.is_full(bounds)
+            self._groups.add(_Text(job, index, next(self._numbers)))
 
     def run(self, bounds: BatchBounds) -> int:
         """Encode one micro-batch; gives the tokens it took, padding included."""
@@ -175,19 +169,16 @@ class Lane:
     def num_verified(self) -> int:
         return self._verifying.num_done
 
-    def add(self, request: EmbedTexts | VerifyPairs, now: float) -> None:
+    def add(self, request: EmbedTexts | VerifyPairs) -> None:
         queue = self._embedding if isinstance(request, EmbedTexts) else self._verifying
-        queue.add(_Job(request.id, request.token_ids), now)
+        queue.add(_Job(request.id, request.token_ids))
 
-    def run_one(self, now: float, busy_tokens: int | None = None) -> LaneStep:
+    def run_one(self, busy_tokens: int | None = None) -> LaneStep:
         """At most one micro-batch. `busy_tokens`: sequences run, and the step has no more tokens than these for it."""
-        bounds = BatchBounds(self._limits.max_batch, self._limits.max_tokens)
-        wait_s = 0.0
-        if busy_tokens is not None:
-            bounds = BatchBounds(self._limits.max_batch, min(self._limits.max_tokens, busy_tokens))
-            wait_s = self._limits.wait_s
+        most = self._limits.max_tokens
+        bounds = BatchBounds(self._limits.max_batch, most if busy_tokens is None else min(most, busy_tokens))
         spent_tokens = 0
-        queue = next((queue for queue in self._turns if queue.is_due(now, wait_s, bounds)), None)
+        queue = next((queue for queue in self._turns if queue.is_waiting), None)
         if queue is not None:
             spent_tokens = queue.run(bounds)
             self.num_batches += 1

@@ -24,9 +24,6 @@ class Waiting(Protocol):
     @property
     def num_tokens(self) -> int: ...
 
-    @property
-    def arrived_at(self) -> float: ...
-
 
 Text = TypeVar("Text", bound=Waiting)
 
@@ -39,14 +36,6 @@ class BatchBounds:
     max_tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """So many texts of each length; `is_full` when more of like length wait than the bounds allow."""
-
-    counts: dict[int, int]
-    is_full: bool
-
-
 class LengthGroups(Generic[Text]):
     """First in, first out within a length; the oldest of all is in the next micro-batch."""
 
@@ -56,26 +45,18 @@ class LengthGroups(Generic[Text]):
     def __bool__(self) -> bool:
         return bool(self._groups)
 
-    @property
-    def oldest(self) -> Text:
-        return min((group[0] for group in self._groups.values()), key=lambda text: text.number)
-
     def add(self, text: Text) -> None:
         self._groups.setdefault(text.num_tokens, deque()).append(text)
 
     def take(self, bounds: BatchBounds) -> list[Text]:
         """The oldest text with others of like length."""
         texts: list[Text] = []
-        for length, count in self._plan(bounds).counts.items():
+        for length, count in self._plan(bounds).items():
             group = self._groups[length]
             texts += [group.popleft() for _ in range(count)]
             if not group:
                 del self._groups[length]
         return texts
-
-    def is_full(self, bounds: BatchBounds) -> bool:
-        """Whether waiting for more would change nothing about the next micro-batch."""
-        return self._plan(bounds).is_full
 
     def discard(self, is_lost: Callable[[Text], bool]) -> None:
         for length, group in list(self._groups.items()):
@@ -85,8 +66,10 @@ class LengthGroups(Generic[Text]):
             else:
                 del self._groups[length]
 
-    def _plan(self, bounds: BatchBounds) -> _Plan:
-        own = self.oldest.num_tokens
+    def _plan(self, bounds: BatchBounds) -> dict[int, int]:
+        """So many texts of each length."""
+        oldest = min((group[0] for group in self._groups.values()), key=lambda text: text.number)
+        own = oldest.num_tokens
         longest, num_texts = own, 0
         counts: dict[int, int] = {}
         alike = [length for length in self._groups if _are_alike(length, own)]
@@ -98,8 +81,8 @@ class LengthGroups(Generic[Text]):
                 counts[length] = count
                 longest, num_texts = longest_then, num_texts + count
             if count < len(self._groups[length]):
-                return _Plan(counts, is_full=True)
-        return _Plan(counts, is_full=num_texts >= bounds.max_texts)
+                break
+        return counts
 
 
 def _are_alike(one: int, other: int) -> bool:

@@ -1,4 +1,4 @@
-"""The core's loop: drain the inbox, schedule, run one forward and sample, book, emit one pack.
+"""The core's loop: drain the inbox, serve the lane, schedule, run one forward and sample, book, emit.
 
 Knows the order of a step and who answers which command. Does not know sockets (`pipe`), how the model was loaded
 (`startup`), how tokens are made (`forward`) or what they mean for a sequence (`books`). Imports no torch: whatever
@@ -8,14 +8,14 @@ turns chunks into outcomes can be driven, a simulation too.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from inference.core.books import Books, Bounds
 from inference.core.counters import Counters, Memory, snapshot
 from inference.core.kv_cache import KvCache
-from inference.core.lane import Lane, LaneStep
+from inference.core.lane import Lane
 from inference.core.messages import (
     Admit,
     Cancel,
@@ -90,17 +90,23 @@ class CoreLoop:
             return None
         return 0.0 if self._lane.has_work else min(self._scheduler.rest_s(self._clock()), MAX_REST_S)
 
-    def step(self, commands: Iterable[Command] = ()) -> StepPack:
-        """One turn of the loop; gives everything it has to say."""
+    def step(self, commands: Iterable[Command] = ()) -> Iterator[StepPack]:
+        """One turn of the loop; gives what it has to say as soon as it is known.
+
+        Who asked the lane waits for a look-up that should be quicker than a decode step: its answers leave before the
+        forward.
+        """
         started = self._clock()
         self._drain(commands, started)
-        lane_step = self._lane.run_one(started, self._scheduler.lane_tokens)
+        lane_step = self._lane.run_one(self._scheduler.lane_tokens)
+        if lane_step.embedded or lane_step.verified:
+            yield StepPack(embedded=lane_step.embedded, verified=lane_step.verified, stats=self.stats())
         chunks = self._schedule(started, lane_step.spent_tokens)
         if chunks:
             self._books.book(chunks, self._forward.run(chunks))
         if chunks or lane_step.spent_tokens:
             self._measure(started)
-        return self._emit(lane_step)
+        yield self._emit()
 
     def _drain(self, commands: Iterable[Command], now: float) -> None:
         self._kv.age(now)
@@ -125,7 +131,7 @@ class CoreLoop:
         self._books.counters.step_seconds_sum += seconds
         self._scheduler.on_step(seconds)
 
-    def _emit(self, lane_step: LaneStep) -> StepPack:
+    def _emit(self) -> StepPack:
         if not self.has_work:
             self._kv.give_back()
         news = self._books.take_news()
@@ -134,8 +140,6 @@ class CoreLoop:
             progress=news.progress,
             finished=news.finished,
             positions=news.positions,
-            embedded=lane_step.embedded,
-            verified=lane_step.verified,
             stats=self.stats(),
         )
 
@@ -153,7 +157,7 @@ class CoreLoop:
                 if self._scheduler.second_tier is not None:
                     self._scheduler.second_tier.forget(command.conversation)
             case EmbedTexts() | VerifyPairs():
-                self._lane.add(command, now)
+                self._lane.add(command)
 
     def check_blocks(self) -> bool:
         """free + cached + used == total, and nothing is used when nothing runs. A leak is logged and counted."""

@@ -207,9 +207,9 @@ def warm_up(loop: CoreLoop, has_embedder: bool, has_verifier: bool = False) -> N
         commands.append(EmbedTexts("warm-up", [vocabulary]))
     if has_verifier:
         commands.append(VerifyPairs("warm-up", [vocabulary]))
-    packs = [loop.step(commands)]
+    packs = list(loop.step(commands))
     while loop.has_work:
-        packs.append(loop.step())
+        packs += loop.step()
     errors = [end.error for pack in packs for end in pack.finished if end.error]
     errors += [answer.error for pack in packs for answer in pack.embedded if answer.error]
     errors += [answer.error for pack in packs for answer in pack.verified if answer.error]

@@ -21,18 +21,15 @@ class Lane(Protocol):
 
     @property
     def has_work(self) -> bool: ...
-    def add(self, request: Request, now: float) -> None: ...
-    def run_one(self, now: float) -> LaneStep: ...
+    def add(self, request: Request) -> None: ...
+    def run_one(self) -> LaneStep: ...
 
 
 class LaneWorker:
     """`answer` hears of every micro-batch, on the event loop."""
 
-    def __init__(
-        self, lane: Lane, thread: Executor, answer: Callable[[LaneStep], None], clock: Callable[[], float]
-    ) -> None:
+    def __init__(self, lane: Lane, thread: Executor, answer: Callable[[LaneStep], None]) -> None:
         self._lane = lane
-        self._clock = clock
         self._thread = thread
         self._answer = answer
         self._arrived: list[Request] = []
@@ -53,7 +50,6 @@ class LaneWorker:
             self._answer(step)
 
     def _turn(self, arrived: list[Request]) -> tuple[LaneStep, bool]:
-        now = self._clock()
         for request in arrived:
-            self._lane.add(request, now)
-        return self._lane.run_one(now), self._lane.has_work
+            self._lane.add(request)
+        return self._lane.run_one(), self._lane.has_work

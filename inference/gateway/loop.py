@@ -70,7 +70,7 @@ class GatewayLoop:
             max_running=parts.max_running,
             clock=parts.clock,
         )
-        self._lane = LaneWorker(parts.lane, parts.lane_thread, self._on_lane_step, parts.clock)
+        self._lane = LaneWorker(parts.lane, parts.lane_thread, self._on_lane_step)
         self._heartbeat_s = min(MAX_HEARTBEAT_S, parts.step_timeout_s / 4)
         self._became_idle = asyncio.Event()
 

@@ -58,7 +58,8 @@ class LocalCore:
                 await self._rest(rest_s)
                 commands, self._inbox = self._inbox, []
                 self._has_mail.clear()
-                self._listener.on_step(loop.step(commands))
+                for pack in loop.step(commands):
+                    self._listener.on_step(pack)
             loop.check_blocks()
         except Exception as error:
             logger.exception("the core's loop failed")

@@ -33,10 +33,10 @@ class ScriptedLane:
     def has_work(self) -> bool:
         return bool(self._waiting)
 
-    def add(self, request: Request, now: float) -> None:
+    def add(self, request: Request) -> None:
         self._waiting.append(request)
 
-    def run_one(self, now: float) -> LaneStep:
+    def run_one(self) -> LaneStep:
         answers = LaneStep([], [], 0)
         for request in self._waiting:
             if isinstance(request, EmbedTexts):

@@ -101,11 +101,11 @@ def bytes_of_table() -> tuple[int, int]:
     return int(table), int(indexes)
 
 
-def run_long(sql: str) -> None:
+def run_long(sql: str, values: Mapping[str, object] | None = None) -> None:
     """A statement that takes as long as it takes, unlike those of the site."""
     with connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = 0")
-        cursor.execute(sql)
+        cursor.execute(sql, values)
         cursor.execute("RESET statement_timeout")
 
 
@@ -137,5 +137,4 @@ def _insert(kind: Kind, rule: Rule, numbers: Iterable[int]) -> None:
         "dim": kind.dim, "embedder": kind.embedder, "rule": rule.id, "sharing": kind.name, "scopes": scopes,
         "keys": keys, "questions": questions, "owners": owners,
     }  # fmt: skip
-    with connection.cursor() as cursor:
-        cursor.execute(INSERT, values)
+    run_long(INSERT, values)

@@ -144,7 +144,7 @@ class Player:
 
     def step(self, *commands: Command) -> None:
         started = time.perf_counter()
-        pack = self.loop.step(commands)
+        *_, pack = self.loop.step(commands)
         now = time.perf_counter()
         self.steps.append(Step(now - started, len(pack.tokens)))
         for token in pack.tokens:

@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from inference.core.loop import CoreLoop
 from inference.core.messages import (
     Admit,
@@ -57,7 +59,7 @@ class Driver:
     verified: list[Verified] = field(default_factory=list)
 
     def step(self, *commands: Command) -> StepPack:
-        pack = self.loop.step(commands)
+        pack = _in_one(list(self.loop.step(commands)))
         for token in pack.tokens:
             assert token.id not in self.finished, "a token follows the end"
             self.tokens.setdefault(token.id, []).append(token)
@@ -93,3 +95,14 @@ class Driver:
 
     def cancel(self, request: Admit, keep_tokens: int = -1, reason: str = "cancelled") -> StepPack:
         return self.step(Cancel(request.id, reason, keep_tokens))
+
+
+def _in_one(packs: list[StepPack]) -> StepPack:
+    """What one step said, as one; the lane's answers come before the rest."""
+    early, last = packs[:-1], packs[-1]
+    assert not any(pack.tokens or pack.finished for pack in early)
+    return msgspec.structs.replace(
+        last,
+        embedded=[out for pack in early for out in pack.embedded],
+        verified=[out for pack in early for out in pack.verified],
+    )

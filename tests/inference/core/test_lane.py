@@ -15,7 +15,7 @@ from inference.core.messages import EmbedTexts, VerifyPairs
 from tests.inference.core.driver import admit
 from tests.inference.core.fakes import expected, make_fake_core
 
-LIMITS = LaneLimits(max_batch=8, max_tokens=64, wait_s=0.003)
+LIMITS = LaneLimits(max_batch=8, max_tokens=64)
 
 
 @dataclass
@@ -50,7 +50,7 @@ def drain(lane: Lane) -> dict[str, list[float] | bytes | str]:
     """Answers by id, or errors."""
     answers: dict[str, list[float] | bytes | str] = {}
     while lane.has_work:
-        step = lane.run_one(0.0)
+        step = lane.run_one()
         answers |= {out.id: out.error or out.vectors for out in step.embedded}
         answers |= {out.id: out.error or out.scores for out in step.verified}
     return answers
@@ -96,50 +96,55 @@ def test_an_idle_engine_takes_up_the_whole_micro_batch() -> None:
     assert encoder.costs == [64]
 
 
-def test_texts_wait_for_company_only_while_sequences_run() -> None:
+def test_texts_that_came_during_a_step_go_together_in_the_next() -> None:
     lane, encoder, _ = make_lane()
-    lane.add(EmbedTexts("first", [[1, 2]]), now=0.0)
-    assert lane.run_one(0.0, busy_tokens=32).spent_tokens == 0
-    lane.add(EmbedTexts("second", [[3, 4]]), now=0.002)
-    assert lane.run_one(0.0029, busy_tokens=32).spent_tokens == 0
-    step = lane.run_one(0.003, busy_tokens=32)  # the oldest has waited long enough: its company goes too
-    assert [out.id for out in step.embedded] == ["first", "second"]
-    lane.add(EmbedTexts("third", [[5]]), now=1.0)
-    assert [out.id for out in lane.run_one(1.0).embedded] == ["third"]
-    assert len(encoder.batches) == 2
+    lane.add(EmbedTexts("first", [[1, 2]]))
+    lane.add(EmbedTexts("second", [[3, 4]]))
+    assert [out.id for out in lane.run_one(busy_tokens=32).embedded] == ["first", "second"]
+    assert len(encoder.batches) == 1
 
 
-def test_a_full_micro_batch_waits_for_nobody() -> None:
+def test_the_lane_answers_before_the_forward_of_its_step() -> None:
+    """A look-up waits for the step that runs when it comes, and not for the next one as well."""
+    core = make_fake_core(encode=Encoder().embed)
+    core.driver.step(admit([1, 2], max_tokens=9))
+    num_forwards = len(core.runner.batches)
+    first = next(core.driver.loop.step([EmbedTexts("e", [[3, 4]])]))
+    assert [out.id for out in first.embedded] == ["e"]
+    assert not first.tokens
+    assert len(core.runner.batches) == num_forwards
+
+
+def test_a_micro_batch_is_bounded_by_texts_and_by_tokens() -> None:
     lane, encoder, _ = make_lane()
-    lane.add(EmbedTexts("e", [[1, 2]] * 9), now=0.0)
-    assert lane.run_one(0.0, busy_tokens=64).spent_tokens == 16
-    assert lane.run_one(0.0, busy_tokens=64).spent_tokens == 0
-    lane.add(EmbedTexts("long", [[1] * 30] * 3), now=0.0)
-    lane.run_one(1.0, busy_tokens=64)
+    lane.add(EmbedTexts("e", [[1, 2]] * 9))
+    assert lane.run_one(busy_tokens=64).spent_tokens == 16
+    lane.add(EmbedTexts("long", [[1] * 30] * 3))
+    lane.run_one(busy_tokens=64)
     assert encoder.batches[1] == [[1, 2]]
-    assert lane.run_one(0.0, busy_tokens=64).spent_tokens == 60  # two fill the tokens, the third waits
-    assert lane.run_one(0.0, busy_tokens=64).spent_tokens == 0
+    assert lane.run_one(busy_tokens=64).spent_tokens == 60  # two fill the tokens, the third waits
+    assert lane.run_one(busy_tokens=64).spent_tokens == 30
 
 
 def test_texts_and_pairs_take_turns() -> None:
     lane, embedder, verifier = make_lane()
-    lane.add(EmbedTexts("e", [[1, 2]] * 40), now=0.0)
-    lane.add(VerifyPairs("v", [[3, 4]] * 24), now=0.0)
+    lane.add(EmbedTexts("e", [[1, 2]] * 40))
+    lane.add(VerifyPairs("v", [[3, 4]] * 24))
     for turn in range(1, 4):
-        lane.run_one(0.0)
-        lane.run_one(0.0)
+        lane.run_one()
+        lane.run_one()
         assert (len(embedder.batches), len(verifier.batches)) == (turn, turn)
     assert lane.num_verified == 24
-    lane.run_one(0.0)
+    lane.run_one()
     assert lane.num_embedded == 32
 
 
 def test_scores_and_vectors_come_back_in_their_order() -> None:
     lane, _, _ = make_lane()
     texts = [[n] * (1 + (7 * n) % 11) for n in range(1, 30)]
-    lane.add(EmbedTexts("e", texts), now=0.0)
-    lane.add(VerifyPairs("v", texts[::-1]), now=0.0)
-    lane.add(VerifyPairs("none", []), now=0.0)
+    lane.add(EmbedTexts("e", texts))
+    lane.add(VerifyPairs("v", texts[::-1]))
+    lane.add(VerifyPairs("none", []))
     answers = drain(lane)
     vectors = np.frombuffer(answers["e"], dtype="<f4").reshape(-1, 2)
     assert vectors.tolist() == [[sum(text), len(text)] for text in texts]
@@ -151,13 +156,13 @@ def test_scores_and_vectors_come_back_in_their_order() -> None:
 def test_a_broken_text_fails_its_own_request_only_and_never_runs_two_batches_in_a_step(fault: str) -> None:
     lane, _, verifier = make_lane()
     setattr(verifier, fault, 0)
-    lane.add(VerifyPairs("bad", [[1], [0], [1]]), now=0.0)
-    lane.add(VerifyPairs("good", [[2], [3]]), now=0.0)
-    lane.add(EmbedTexts("e", [[0]]), now=0.0)
+    lane.add(VerifyPairs("bad", [[1], [0], [1]]))
+    lane.add(VerifyPairs("good", [[2], [3]]))
+    lane.add(EmbedTexts("e", [[0]]))
     answers: dict[str, object] = {}
     for _ in range(8):
         before = lane.num_batches
-        step = lane.run_one(0.0)
+        step = lane.run_one()
         assert lane.num_batches <= before + 1
         for out in step.verified:
             assert out.id not in answers
@@ -169,14 +174,14 @@ def test_a_broken_text_fails_its_own_request_only_and_never_runs_two_batches_in_
 
 def test_an_encoder_that_forgets_a_row_fails_the_request_not_the_loop() -> None:
     lane = Lane(LIMITS, embed=lambda texts: np.ones((len(texts) - 1, 2), dtype=np.float32), dim=2)
-    lane.add(EmbedTexts("e", [[1], [2]]), now=0.0)
+    lane.add(EmbedTexts("e", [[1], [2]]))
     assert "rows" in str(drain(lane)["e"])
 
 
 def test_a_text_without_tokens_fails_its_own_request_not_the_loop() -> None:
     lane, _, _ = make_lane()
-    lane.add(VerifyPairs("bad", [[1], []]), now=0.0)
-    lane.add(VerifyPairs("good", [[2]]), now=0.0)
+    lane.add(VerifyPairs("bad", [[1], []]))
+    lane.add(VerifyPairs("good", [[2]]))
     answers = drain(lane)
     assert "without tokens" in str(answers["bad"])
     assert answers["good"] == [2]
@@ -193,7 +198,6 @@ def test_what_is_not_served_is_answered_with_an_error() -> None:
 class Text:
     number: int
     length: int
-    arrived_at: float = 0.0
 
     @property
     def num_tokens(self) -> int:

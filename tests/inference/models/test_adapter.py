@@ -133,9 +133,9 @@ def test_the_engine_and_the_gateway_serve_adapters_over_their_encoder(
     assert served.pair_ids is not None
     ids = served.pair_ids([("Hello", "world")], 512)
     core = start_core(config, model, base, lambda line: None, adapter)
-    packs = [core.loop.step([VerifyPairs("v", ids)])]
+    packs = list(core.loop.step([VerifyPairs("v", ids)]))
     while core.loop.has_work:
-        packs.append(core.loop.step())
+        packs += core.loop.step()
     (answer,) = [answer for pack in packs for answer in pack.verified]
     alone = load_verifier(adapter, embedder=embedder).score_ids(ids)
     assert answer.scores == pytest.approx(alone.tolist(), abs=0.02)  # the engine may compute in bf16
