@@ -59,6 +59,15 @@ ANYWHERE: dict[str, dict[str, Any]] = {name: _range(allowed) for name, allowed i
         },
     },
 }
+MESSAGE = {
+    "role": {"enum": list(prompts.ROLES)},
+    "content": {
+        "anyOf": [
+            {"type": "string"},
+            {"type": "array", "items": {"$ref": REF.format(name="Part")}, "minItems": 1},
+        ]
+    },
+}
 # Of a field of one struct: its whole schema, in place of the type that is checked later.
 INSTEAD: dict[str, dict[str, dict[str, Any]]] = {
     "ChatRequest": MODEL | {"messages": {"$ref": REF.format(name="Messages")}},
@@ -71,6 +80,8 @@ INSTEAD: dict[str, dict[str, dict[str, Any]]] = {
         "input": _texts(embeddings.MAX_TEXTS),
         "encoding_format": {"enum": ["float", "base64", None]},
     },
+    "Message": MESSAGE,
+    "Item": MESSAGE,
     "Part": {"type": {"enum": list(prompts.TEXT_PARTS)}, "text": {"type": "string"}},
 }  # fmt: skip
 STOPS = {"anyOf": [STOP, {"type": "array", "items": STOP, "maxItems": sampling.MAX_STOPS}, {"type": "null"}]}
@@ -79,8 +90,8 @@ REQUIRED = {
     "CompletionRequest": ["model", "prompt"],
     "ResponsesRequest": ["model", "input"],
     "EmbeddingsRequest": ["model", "input"],
-    "Message": ["role"],
-    "Item": ["role"],
+    "Message": ["role", "content"],
+    "Item": ["role", "content"],
     "Part": ["type", "text"],
 }
 # Refused by their doors unless they ask for nothing.

@@ -17,6 +17,7 @@ from chatsite.v1.errors import invalid
 MAX_LISTED_FIELDS = 20
 MAX_PRIORITY = 1000
 MAX_TOKEN_ID = 2**31 - 1
+MAX_EXACT_FLOAT = 2**53
 OFFLINE_TIER = "flex"
 # All but one are one to us: a tier that costs more elsewhere is no faster here.
 SERVICE_TIERS = ("auto", "default", "priority", "scale", OFFLINE_TIER)
@@ -131,12 +132,20 @@ class ResponsesRequest(Asked):
 
 def convert(body: Any, struct: type[msgspec.Struct]) -> Any:
     """`body` as `struct`. Raises ApiError that names the field."""
+    if isinstance(body, dict):
+        body = {name: _whole(value) for name, value in body.items()}
     try:
         return msgspec.convert(body, struct, strict=True)
     except msgspec.ValidationError as error:
         text, _, path = str(error).partition(" - at `$")
         field = path.rstrip("`").lstrip(".").removesuffix("[...]")  # an object's key is not named
         raise invalid(field or None, f"{text}.", "invalid_type") from error
+
+
+def _whole(value: Any) -> Any:
+    """JSON knows one kind of numbers: 16.0 is 16, as clients write it that know no integers."""
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) <= MAX_EXACT_FLOAT
+    return int(value) if is_whole else value
 
 
 def parse_chat(body: Any) -> ChatRequest:

@@ -186,6 +186,7 @@ GOOD = {
     "one choice": {"n": 1},
     "text format": {"response_format": {"type": "text"}},
     "integers for floats": {"temperature": 1, "top_p": 1},
+    "whole floats for integers": {"max_tokens": 16.0, "seed": 7.0, "n": 1.0},
     "a negative seed": {"seed": -1},
     "system only": {"messages": [{"role": "system", "content": "x"}]},
     "two users": {"messages": [USER, USER]},
