@@ -3,6 +3,7 @@
     EngineError
     ├── RequestRefused            the request was never accepted
     │   ├── InvalidRequest            invalid_request           malformed or impossible values
+    │   ├── InvalidGrammar            invalid_grammar           no answer can be held to it
     │   ├── ContextLengthExceeded     context_length_exceeded   prompt (+ answer) can never fit
     │   ├── QueueFull                 queue_full                try again after `retry_after_s`
     │   ├── ModelLoading              model_loading             the core is starting
@@ -35,6 +36,10 @@ class RequestRefused(EngineError):
 
 class InvalidRequest(RequestRefused):
     code = "invalid_request"
+
+
+class InvalidGrammar(RequestRefused):
+    code = "invalid_grammar"
 
 
 class ContextLengthExceeded(RequestRefused):
@@ -75,7 +80,7 @@ class Unauthenticated(EngineError):
 BY_CODE: dict[str, type[EngineError]] = {
     cls.code: cls
     for cls in (
-        InvalidRequest, ContextLengthExceeded, QueueFull, ModelLoading, NotSupported,
+        InvalidRequest, InvalidGrammar, ContextLengthExceeded, QueueFull, ModelLoading, NotSupported,
         GenerationUnknown, EncoderFailed, EngineUnavailable, Unauthenticated,
     )
 }  # fmt: skip

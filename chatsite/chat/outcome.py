@@ -14,6 +14,7 @@ from chatsite.errors import ReplyRefused
 from inference.errors import (
     ContextLengthExceeded,
     EngineError,
+    InvalidGrammar,
     InvalidRequest,
     NotSupported,
     Unauthenticated,
@@ -29,8 +30,10 @@ STATES = {
     FinishReason.FAILED: State.FAILED,
 }
 # Asking the same again can't help.
-FINAL_CODES = frozenset({"context_length_exceeded", "invalid_request", "not_supported"})
-STATUSES: dict[type[EngineError], int] = {ContextLengthExceeded: 400, InvalidRequest: 400, NotSupported: 400}
+FINAL_CODES = frozenset({"context_length_exceeded", "invalid_grammar", "invalid_request", "not_supported"})
+STATUSES: dict[type[EngineError], int] = dict.fromkeys(
+    (ContextLengthExceeded, InvalidGrammar, InvalidRequest, NotSupported), 400
+)
 
 
 @dataclass(frozen=True, slots=True)

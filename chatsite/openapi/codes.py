@@ -20,6 +20,7 @@ CODES: dict[str, int] = {
     "token_arrays_not_supported": 400,
     "tools_not_supported": 400,
     "not_supported": 400,
+    "invalid_grammar": 400,
     "context_length_exceeded": 400,
     "missing_api_key": 401,
     "invalid_api_key": 401,

@@ -23,6 +23,7 @@ TYPES = {
 }
 ENGINE_STATUS = {
     "invalid_request": 400,
+    "invalid_grammar": 400,
     "context_length_exceeded": 400,
     "not_supported": 400,
     "queue_full": 503,

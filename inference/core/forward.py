@@ -11,6 +11,8 @@ from collections.abc import Sequence as Rows
 
 import torch
 
+from inference.core.allowed import Allowed
+from inference.core.grammars import Grammars
 from inference.core.outcome import Outcome
 from inference.core.runner import Runner
 from inference.core.sampler import BROKEN, Row, are_sound, sample
@@ -23,8 +25,9 @@ log = logging.getLogger(__name__)
 class Forward:
     """One batch at a time, from chunks to outcomes."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Runner, grammars: Grammars) -> None:
         self.runner = runner
+        self._grammars = grammars
 
     def run(self, chunks: Rows[Chunk]) -> list[Outcome]:
         """One outcome per chunk, in their order. When the batch fails each runs alone: only the culprit fails."""
@@ -36,26 +39,33 @@ class Forward:
                 return [Outcome(error=f"the model failed: {error}")]
             log.exception("a forward of %d sequences failed; running them one by one", len(chunks))
             return [self.run([chunk])[0] for chunk in chunks]
-        return _outcomes(chunks, logits)
+        return self._outcomes(chunks, logits)
+
+    def _outcomes(self, chunks: Rows[Chunk], logits: torch.Tensor) -> list[Outcome]:
+        """Chunks in the middle of a prompt get no token, but their numbers are looked at all the same."""
+        outcomes = [Outcome()] * len(chunks)
+        middle = [i for i, chunk in enumerate(chunks) if not chunk.is_last]
+        last = [i for i, chunk in enumerate(chunks) if chunk.is_last]
+        if middle:
+            for i, is_sound in zip(middle, are_sound(logits[middle]), strict=True):
+                outcomes[i] = Outcome() if is_sound else BROKEN
+        # An accelerator still computes the logits while the grammars are asked.
+        rows: dict[int, Row] = {}
+        for i, allowed in zip(last, self._grammars.allowed([chunks[i].sequence for i in last]), strict=True):
+            if isinstance(allowed, str):
+                outcomes[i] = Outcome(error=f"the answer cannot be held to its grammar: {allowed}")
+            else:
+                rows[i] = _row(chunks[i].sequence, allowed)
+        if rows:
+            chosen = logits if len(rows) == len(chunks) else logits[list(rows)]
+            for i, outcome in zip(rows, _sample(chosen, list(rows.values())), strict=True):
+                outcomes[i] = outcome
+        return outcomes
 
 
-def _outcomes(chunks: Rows[Chunk], logits: torch.Tensor) -> list[Outcome]:
-    """Chunks in the middle of a prompt get no token, but their numbers are looked at all the same."""
-    outcomes = [Outcome()] * len(chunks)
-    middle = [i for i, chunk in enumerate(chunks) if not chunk.is_last]
-    last = [i for i, chunk in enumerate(chunks) if chunk.is_last]
-    if middle:
-        for i, is_sound in zip(middle, are_sound(logits[middle]), strict=True):
-            outcomes[i] = Outcome() if is_sound else BROKEN
-    if last:
-        rows = [_row(chunks[i].sequence) for i in last]
-        for i, outcome in zip(last, _sample(logits[last] if middle else logits, rows), strict=True):
-            outcomes[i] = outcome
-    return outcomes
-
-
-def _row(sequence: Sequence) -> Row:
-    return Row(sequence.admit.sampling, sequence.token_ids, sequence.num_prompt, sequence.admit.stop_ids)
+def _row(sequence: Sequence, allowed: Allowed | None) -> Row:
+    admit = sequence.admit
+    return Row(admit.sampling, sequence.token_ids, sequence.num_prompt, admit.stop_ids, allowed)
 
 
 def _sample(logits: torch.Tensor, rows: list[Row]) -> list[Outcome]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from inference.core.books import Books, Bounds
 from inference.core.counters import Counters, Memory, snapshot
+from inference.core.grammars import Grammars
 from inference.core.kv_cache import KvCache
 from inference.core.lane import Lane
 from inference.core.messages import (
@@ -26,6 +27,7 @@ from inference.core.messages import (
     SharePrefixes,
     StepPack,
     VerifyPairs,
+    Vocabulary,
 )
 from inference.core.outcome import Outcome
 from inference.core.scheduler import Chunk, Scheduler
@@ -57,6 +59,7 @@ class CoreParts:
     lane: Lane
     bounds: Bounds
     clock: Callable[[], float]
+    grammars: Grammars = field(default_factory=Grammars)
     shared_overlap: float = 1.0
     device_bytes: Callable[[], int] = int  # 0 where nobody asks
 
@@ -68,7 +71,9 @@ class CoreLoop:
         self._forward = parts.forward
         self._kv = parts.kv
         self._scheduler = parts.scheduler
+        self._scheduler.is_prepared = parts.grammars.is_ready
         self._lane = parts.lane
+        self._grammars = parts.grammars
         self._clock = parts.clock
         prefixes = SharedPrefixes(parts.kv.block_tokens, parts.shared_overlap)
         self._sharing = Sharing(prefixes, parts.kv.kept)
@@ -135,6 +140,7 @@ class CoreLoop:
         if not self.has_work:
             self._kv.give_back()
         news = self._books.take_news()
+        self._grammars.forget(end.id for end in news.finished)
         return StepPack(
             tokens=news.tokens,
             progress=news.progress,
@@ -145,7 +151,10 @@ class CoreLoop:
 
     def _apply(self, command: Command, now: float) -> None:
         match command:
+            case Vocabulary():
+                self._grammars.learn(command)
             case Admit():
+                self._grammars.begin(command)
                 self._sharing.observe(command)
                 self._books.admit(command, now, self._sharing.salts(command))
             case SharePrefixes():

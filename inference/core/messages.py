@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from inference.types import FinishReason
+from inference.types import FinishReason, Grammar
 
 FRAME_HEADER = struct.Struct("<I")
 # A frame past this is corruption, not a message: the longest prompt (10 M ids) packs below it.
@@ -33,6 +33,18 @@ class SamplingSpec(msgspec.Struct, frozen=True, array_like=True):
     logprobs: int = -1  # -1: none
     min_tokens: int = 0
     logit_bias: list[tuple[int, float]] = []
+    grammar: Grammar | None = None
+
+
+class Vocabulary(msgspec.Struct, frozen=True, tag="vocabulary"):
+    """The bytes of every token, by id, for the grammars of answers; sent before the first request that has one.
+
+    Control tokens are in no text. The ends are the model's own.
+    """
+
+    tokens: list[bytes]
+    control_ids: list[int]
+    end_ids: list[int]
 
 
 class Admit(msgspec.Struct, frozen=True, tag="admit"):
@@ -90,7 +102,7 @@ class VerifyPairs(msgspec.Struct, frozen=True, tag="verify"):
     token_ids: list[list[int]]
 
 
-Command: TypeAlias = Admit | Cancel | Forget | SharePrefixes | EmbedTexts | VerifyPairs
+Command: TypeAlias = Vocabulary | Admit | Cancel | Forget | SharePrefixes | EmbedTexts | VerifyPairs
 
 
 class Inbox(msgspec.Struct, frozen=True):
@@ -227,6 +239,7 @@ class CoreReady(msgspec.Struct, frozen=True, tag="ready"):
     verifier: str = ""  # tag
     verify_max_tokens: int = 512
     kv_budget_bytes: int = 0
+    has_grammar: bool = True  # answers are held to grammars
 
 
 class StepPack(msgspec.Struct, frozen=True, tag="step"):

@@ -2,8 +2,8 @@
 
 Each row has its own settings and a batch may mix all of them. The random number of a row depends on (seed,
 position) only, so a seeded answer is the same in any company. The order is that of transformers' `generate()`:
-logit_bias, penalties, the mask of ends before min_tokens, temperature, top_k, top_p, min_p, then the draw.
-Knows logits and token ids; no sequences.
+logit_bias, penalties, the mask of ends before min_tokens and that of the grammar, temperature, top_k, top_p, min_p,
+then the draw. Knows logits and token ids; no sequences and no grammars.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
+from inference.core.allowed import WORD_BITS, Allowed
 from inference.core.messages import SamplingSpec
 from inference.core.outcome import Outcome
 
@@ -27,12 +29,13 @@ BROKEN = Outcome(error="the model's output holds NaN or infinity")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row's settings and history: prompt and output so far. `stop_ids` end its answer."""
+    """One row's settings and history: prompt and output so far. `stop_ids` end its answer; None allows every token."""
 
     spec: SamplingSpec
     token_ids: Sequence[int]
     num_prompt: int
     stop_ids: Sequence[int] = ()
+    allowed: Allowed | None = None
 
     @property
     def position(self) -> int:
@@ -45,14 +48,17 @@ class Row:
 
     @property
     def must_go_on(self) -> bool:
-        """Whether the answer is still too short to end."""
+        """Whether the answer is still too short to end; one that its grammar lets no further is not."""
+        if self.allowed is not None and self.allowed.is_complete:
+            return False
         return len(self.token_ids) - self.num_prompt < self.spec.min_tokens
 
     @property
     def is_adjusted(self) -> bool:
         spec = self.spec
         penalties = (spec.repetition_penalty - 1.0, spec.presence_penalty, spec.frequency_penalty)
-        return any(penalties) or bool(spec.logit_bias) or (self.must_go_on and bool(self.stop_ids))
+        is_held = self.allowed is not None or (self.must_go_on and bool(self.stop_ids))
+        return any(penalties) or bool(spec.logit_bias) or is_held
 
 
 def sample(logits: torch.Tensor, rows: Sequence[Row]) -> list[Outcome]:
@@ -104,7 +110,21 @@ def _adjust(logits: torch.Tensor, rows: Sequence[Row], is_sound: list[bool]) -> 
         _penalise(adjusted[i], rows[i])
         if rows[i].must_go_on:
             adjusted[i][list(rows[i].stop_ids)] = -math.inf
+    _forbid(adjusted, {i: row.allowed for i in wanted if (row := rows[i]).allowed is not None})
     return adjusted
+
+
+def _forbid(scores: torch.Tensor, allowed: dict[int, Allowed]) -> None:
+    """Mask what the rows' grammars do not allow, and what is beyond the vocabulary that they know."""
+    if not allowed:
+        return
+    words = torch.from_numpy(np.stack([one.words for one in allowed.values()])).to(scores.device)
+    bits = (words[:, :, None] >> torch.arange(WORD_BITS, dtype=torch.int32, device=scores.device)) & 1
+    is_allowed = torch.zeros((len(allowed), scores.shape[-1]), dtype=torch.bool, device=scores.device)
+    known = bits.flatten(1)[:, : scores.shape[-1]]
+    is_allowed[:, : known.shape[-1]] = known.bool()
+    rows = list(allowed)
+    scores[rows] = scores[rows].masked_fill(~is_allowed, -math.inf)
 
 
 def _bias(scores: torch.Tensor, spec: SamplingSpec) -> None:

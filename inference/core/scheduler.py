@@ -7,7 +7,7 @@ first is decided by `classes`, then `fairness`, then `policy`; how much is read 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from inference.core.classes import Classes, LatencyClass
@@ -23,6 +23,8 @@ from inference.core.twins import is_being_computed
 
 # An offline sequence is promoted after the waiting time of so many priority levels.
 OFFLINE_PATIENCE_LEVELS = 6
+# How often an otherwise idle loop looks whether a sequence has been prepared.
+PREPARING_POLL_S = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,9 @@ class Scheduler:
         self._is_unordered = False
         self._too_few: int | None = None  # blocks that could be had when the first in order needed more
         self.second_tier: SecondTier | None = None  # where what a sequence lacks may be kept
+        self.is_prepared: Callable[[Sequence], bool] = lambda _: (
+            True
+        )  # whether all that it needs beside KV is there
         self.reset()
 
     def reset(self) -> None:
@@ -100,6 +105,8 @@ class Scheduler:
         """How long nothing can be done unless a command arrives: all may wait for company, or for the disk."""
         if self.running:
             return 0.0
+        if self.waiting and not any(map(self.is_prepared, self.waiting)):
+            return PREPARING_POLL_S
         rest_s = self._gathering_s(now)
         if not rest_s and self.waiting and self.second_tier is not None:
             return self.second_tier.rest_s(self.waiting)
@@ -212,6 +219,8 @@ class Scheduler:
 
         It is worth waiting for those who surely go on: who is of a lower class may stand still as long as people come.
         """
+        if not self.is_prepared(sequence):
+            return False
         own_class = self._classes.of(sequence)
         reading = [other for other in self.running if other.state is State.PREFILL]
         if is_being_computed(sequence, [s for s in reading if self._classes.of(s) <= own_class], self._kv):

@@ -20,6 +20,7 @@ from inference.core.disk_record import BlockLayout
 from inference.core.disk_store import DiskStore
 from inference.core.disk_tier import disk_folder, open_disk_tier
 from inference.core.forward import Forward
+from inference.core.grammars import Grammars
 from inference.core.kv_cache import BlockActions, KvCache
 from inference.core.lane import Lane, LaneLimits
 from inference.core.limits import Limits
@@ -108,8 +109,9 @@ def assemble(
     scheduler = Scheduler(kv, Limits.of(config))
     if config.kv_disk_mb:
         scheduler.second_tier = _second_tier(config, tensors, kv, scheduler, salt_id)
+    grammars = Grammars()
     parts = CoreParts(
-        forward=Forward(Runner(model.model, tensors)),
+        forward=Forward(Runner(model.model, tensors), grammars),
         kv=kv,
         scheduler=scheduler,
         lane=Lane(
@@ -120,6 +122,7 @@ def assemble(
         ),
         bounds=Bounds(max_context, model.vocab_size, shape.bytes_per_block),
         clock=time.monotonic,
+        grammars=grammars,
         shared_overlap=config.shared_overlap,
         device_bytes=meter_of(model.device),
     )

@@ -42,6 +42,7 @@ from inference.front.generation import (
     Generation,
     State,
 )
+from inference.front.grammars import Grammars
 from inference.front.identity import describe
 from inference.front.intake import Intake, Parts
 from inference.front.lane import RESTART_RETRY_S, Lane
@@ -87,7 +88,18 @@ class Engine:
         self._keys = OwnerKeys(config.salt_key)
         self._shared_prefixes = list(shared_prefixes)
         self._forgotten: deque[bytes] = deque(maxlen=MAX_FORGOTTEN)
-        parts = Parts(self.id, config, model, self.archive, self.counters, self.core, self._keys, clock)
+        self._grammars = Grammars(model, self.core.send)
+        parts = Parts(
+            self.id,
+            config,
+            model,
+            self.archive,
+            self.counters,
+            self.core,
+            self._keys,
+            clock,
+            self._grammars,
+        )
         self._intake = Intake(parts, self.loaded)
         self._canonical = Canonicaliser(
             CanonicalParts(model, self._keys, self._background, self.counters, self._is_idle),
@@ -103,6 +115,7 @@ class Engine:
     def start(self) -> None:
         template_probe.tell(self._template)
         self.core.start()
+        self._grammars.start()
         self._ticker = asyncio.create_task(self._tick_for_ever(), name="engine-ticker")
 
     async def stop(self) -> None:
@@ -115,6 +128,7 @@ class Engine:
             self._ticker.cancel()
             await asyncio.gather(self._ticker, return_exceptions=True)
         await self.core.stop()
+        self._grammars.close()
 
     # What callers ask for
 
@@ -219,6 +233,7 @@ class Engine:
 
     def on_ready(self, ready: CoreReady) -> None:
         self._ready = ready
+        self._grammars.on_ready()
         self.readiness.on_loading("waiting for the first token")
         for (
             conversation

@@ -42,5 +42,6 @@ def describe(
         block_tokens=core.block_tokens,
         kv_budget_bytes=core.kv_budget_bytes,
         verifier=core.verifier,
+        has_grammar=core.has_grammar,
         upstream=parse_address(config.upstream).shown if config.upstream else "",
     )

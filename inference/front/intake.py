@@ -19,6 +19,7 @@ from inference.front.background import PREFIXES
 from inference.front.core_process import CoreLink
 from inference.front.counters import Counters
 from inference.front.generation import CANCELLED, Clock, Generation, GenerationLimits, State
+from inference.front.grammars import Grammars
 from inference.front.model import ServedModel
 from inference.front.ownership import OwnerKeys
 from inference.front.trimming import Fitted, Trimmer, least_kept, room_for
@@ -41,6 +42,7 @@ class Parts:
     core: CoreLink
     keys: OwnerKeys
     clock: Clock
+    grammars: Grammars
 
 
 class Intake:
@@ -170,10 +172,14 @@ class Intake:
         return num_tokens
 
     async def _fitted_to(self, request: GenerateRequest, estimate: int) -> Fitted:
-        """Meanwhile the request counts as one that waits: a burst must not fill the threads that encode."""
+        """The prompt, once the answer's grammar was found good. Raises InvalidGrammar.
+
+        Meanwhile the request counts as one that waits: a burst must not fill the threads that encode.
+        """
         segments, build = request.segments, self._parts.model.prompts.build
         self._encoding[request.generation_id] = estimate
         try:
+            await self._parts.grammars.check(request.sampling.grammar, self._loaded())
             if request.may_trim:
                 return await self.fit(segments, request.sampling.max_tokens)
             return await self._counting_fallbacks(lambda: Fitted(build(segments), segments), segments)

@@ -37,12 +37,13 @@ class ModelTokenizer:
         self.special_ids = frozenset(token["id"] for token in added if token["special"])
         self.control_pattern = _pattern_of(added)
         self._control_ids: dict[str, int] = {token["content"]: token["id"] for token in added}
-        self._forbidden = frozenset(self._control_ids.values())
+        self.control_ids = frozenset(self._control_ids.values())
         self._added: dict[int, str] = {
             token["id"]: token["content"] for token in fields.get("added_tokens", [])
         }
         self._read_piece = piece_reader(fields)
         self._full = FileTokenizer.from_str(json.dumps(fields | {"truncation": None, "padding": None}))
+        self.num_tokens = max(self._full.get_vocab().values(), default=-1) + 1
         self._at_start = text_only(fields)
         self._inside = text_only(_without_first_blank(fields))
 
@@ -55,7 +56,7 @@ class ModelTokenizer:
 
     def encode_plain(self, text: str, *, is_start: bool = False) -> list[int]:
         reader = self._at_start if is_start else self._inside
-        return safe_ids(text, reader, self._inside, self._forbidden)
+        return safe_ids(text, reader, self._inside, self.control_ids)
 
     def decode(self, ids: Sequence[int]) -> str:
         return str(self._full.decode(list(ids), skip_special_tokens=False))

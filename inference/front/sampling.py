@@ -72,6 +72,7 @@ def resolve(sampling: Sampling, defaults: SamplingDefaults, knows: Callable[[int
         logprobs=-1 if sampling.logprobs is None else sampling.logprobs,
         min_tokens=sampling.min_tokens or 0,
         logit_bias=list(sampling.logit_bias),
+        grammar=sampling.grammar,
     )
 
 

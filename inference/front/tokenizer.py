@@ -24,10 +24,18 @@ class Tokenizer(Protocol):
     def special_ids(self) -> frozenset[int]: ...
 
     @property
+    def control_ids(self) -> frozenset[int]:
+        """Every token that `control_pattern` matches: nothing that people read or write is one of them."""
+
+    @property
     def bos_token(self) -> str: ...
 
     @property
     def eos_token(self) -> str: ...
+
+    @property
+    def num_tokens(self) -> int:
+        """One more than the highest id that has a text of its own."""
 
     def knows(self, token: int) -> bool:
         """Whether the model has this id."""

@@ -23,6 +23,7 @@ from inference.core.messages import (
     Forget,
     SharePrefixes,
     VerifyPairs,
+    Vocabulary,
 )
 from inference.core.pipe import PipeClosed
 from inference.gateway.completion import Completions
@@ -101,6 +102,8 @@ class GatewayLoop:
                 self._generations.admit(command)
             case Cancel():
                 self._generations.cancel(command)
+            case Vocabulary():
+                pass  # the upstream knows its own
             case Forget() | SharePrefixes():
                 # Nothing is kept here, and the upstream cannot be told: its KV of a conversation stays behind the
                 # owner's salt until it needs the room. The report that the front waits for says 0 freed.

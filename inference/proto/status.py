@@ -16,6 +16,7 @@ from inference.errors import (
     EngineError,
     EngineUnavailable,
     GenerationUnknown,
+    InvalidGrammar,
     InvalidRequest,
     ModelLoading,
     NotSupported,
@@ -28,6 +29,7 @@ RETRY_AFTER_KEY = "rill-retry-after-s"
 
 _STATUS_OF: dict[type[EngineError], grpc.StatusCode] = {
     InvalidRequest: grpc.StatusCode.INVALID_ARGUMENT,
+    InvalidGrammar: grpc.StatusCode.INVALID_ARGUMENT,
     ContextLengthExceeded: grpc.StatusCode.OUT_OF_RANGE,
     QueueFull: grpc.StatusCode.RESOURCE_EXHAUSTED,
     ModelLoading: grpc.StatusCode.UNAVAILABLE,

@@ -37,6 +37,7 @@ from inference.core.messages import (
     TokenOut,
     Verified,
     VerifyPairs,
+    Vocabulary,
     pack,
     unpack_inbox,
 )
@@ -126,8 +127,8 @@ class ScriptedCore:
             case Forget():
                 ids = self.heads.pop(command.conversation, [])
                 self.counters["forgotten_blocks"] += _blocks(len(ids))
-            case SharePrefixes():
-                pass  # nothing is computed here, so there is nothing to share
+            case SharePrefixes() | Vocabulary():
+                pass  # nothing is computed here, so there is nothing to share, and a script may break any grammar
             case EmbedTexts():
                 vectors = b"".join(embed_ids(ids) for ids in command.token_ids)
                 self.counters["embedded_texts"] += len(command.token_ids)

@@ -49,7 +49,8 @@ class ByteTokenizer:
 
     fingerprint = "rill-scripted-bytes"
     control_pattern = _CONTROL_PATTERN
-    special_ids = frozenset(CONTROL_TOKENS.values())
+    special_ids = control_ids = frozenset(CONTROL_TOKENS.values())
+    num_tokens = max(CONTROL_TOKENS.values()) + 1
     bos_token = ""
     eos_token = next(name for name, token in CONTROL_TOKENS.items() if token == END_OF_TURN)
 

@@ -107,6 +107,7 @@ export default {
   "error.message_too_long": "The message is too long.",
   "error.context_length_exceeded": "This chat is too long for the model.",
   "error.invalid_request": "The message could not be read.",
+  "error.invalid_grammar": "The answer cannot be given in the form asked for.",
   "error.engine_restarted": "The model was restarted in the middle of the answer.",
   "error.engine_stopped": "The model was stopped in the middle of the answer.",
   "error.storage_unavailable": "The server can store and read nothing at the moment.",

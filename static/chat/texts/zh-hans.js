@@ -102,6 +102,7 @@ export default {
   "error.message_too_long": "消息太长。",
   "error.context_length_exceeded": "此对话超出了模型的长度。",
   "error.invalid_request": "无法读取此消息。",
+  "error.invalid_grammar": "无法按所要求的格式回答。",
   "error.engine_restarted": "回答过程中模型重新启动了。",
   "error.engine_stopped": "回答过程中模型被停止了。",
   "error.storage_unavailable": "服务器目前无法存取数据。",

@@ -11,6 +11,7 @@ import torch
 
 from inference.core.books import Bounds
 from inference.core.forward import Forward
+from inference.core.grammars import Grammars
 from inference.core.kv_cache import BlockActions, KvCache
 from inference.core.lane import Encode, Lane, LaneLimits
 from inference.core.limits import Limits
@@ -111,7 +112,7 @@ def make_fake_core(
     scheduler = Scheduler(kv, Limits(max_batch, step_tokens, **rules))  # type: ignore[arg-type]
     ticks = itertools.count()
     parts = CoreParts(
-        forward=Forward(runner),  # type: ignore[arg-type]
+        forward=Forward(runner, Grammars()),  # type: ignore[arg-type]
         kv=kv,
         scheduler=scheduler,
         lane=Lane(lane, embed=encode, dim=2, verify=verify),
