@@ -55,6 +55,30 @@ COUNTERS = {
     "trimmed_requests": ("rill_trimmed_requests", "Requests whose oldest turns were left out."),
     "canonicalised": ("rill_canonicalised", "Histories prefilled in the form of the next turn."),
     "leak_alarms": ("rill_kv_leak_alarms", "Times the KV blocks did not add up."),
+    "device_seconds": (
+        "rill_device_seconds",
+        "Seconds of forward passes, which answers share by their tokens.",
+    ),
+    "background_prompt_tokens": (
+        "rill_background_prompt_tokens",
+        "Of the prompt tokens, those nobody asked for.",
+    ),
+    "background_reused_tokens": (
+        "rill_background_reused_tokens",
+        "Of the reused tokens, those nobody asked for.",
+    ),
+    "background_prefilled_tokens": (
+        "rill_background_prefilled_tokens",
+        "Of the prefilled tokens, those nobody asked for.",
+    ),
+    "background_generated_tokens": (
+        "rill_background_generated_tokens",
+        "Of the generated tokens, those nobody asked for.",
+    ),
+    "background_device_seconds": (
+        "rill_background_device_seconds",
+        "Of the device-seconds, those nobody asked for.",
+    ),
 }
 WAIT_REASONS = ("seats", "blocks")
 BLOCK_STATES = {"used": "blocks_used", "cached": "blocks_cached", "free": "blocks_free"}

@@ -185,6 +185,7 @@ def _disk(stats: EngineStats) -> Section:
 
 def _work(stats: EngineStats) -> Section:
     step_ms = 1000 * stats.step_seconds_sum / stats.steps if stats.steps else 0.0
+    background = _share(stats.background_device_seconds, stats.device_seconds)
     return Section(
         _("Work"),
         [
@@ -196,6 +197,11 @@ def _work(stats: EngineStats) -> Section:
             Row(_("Generated tokens"), _number(stats.generated_tokens)),
             Row(_("Memory in use"), _bytes(stats.device_bytes)),
             Row(_("Steps"), f"{_number(stats.steps)} · {number_format(step_ms, 1)} ms"),
+            Row(
+                _("Device-seconds"),
+                f"{number_format(stats.device_seconds, 1)} · {_percent(background)}",
+                _("The share is that of work nobody asked for."),
+            ),
             Row(_("Measured prefill"), _rate(stats.prefill_tokens_per_s)),
             Row(_("Prefill tokens per step"), _number(round(stats.step_target_tokens))),
             Row(_("Preempted"), _number(stats.preemptions)),

@@ -49,7 +49,7 @@ _COUNTERS = {
     "reused_head_tokens": "Prompt tokens taken from the conversation's kept KV.",
     "reused_prefix_tokens": "Prompt tokens taken from other cached KV.",
     "prefilled_tokens": "Prompt tokens that went through the model.",
-    "generated_tokens": "Tokens sampled.",
+    "generated_tokens": "Tokens sampled, end tokens and those after a stop string included.",
     "preemptions": "Sequences sent back to wait because blocks ran out.",
     "evicted_blocks": "Cached blocks given up for new ones.",
     "cancelled": "Sequences ended before their end.",
@@ -70,6 +70,12 @@ _COUNTERS = {
     "trimmed_requests": "Requests whose oldest turns were left out to fit the window.",
     "canonicalised": "Histories prefilled in idle time in the form of the next turn.",
     "leak_alarms": "Times the KV blocks did not add up.",
+    "device_seconds": "Seconds of forward passes, which sequences share by their tokens.",
+    "background_prompt_tokens": "Of prompt_tokens, those of probes and of prefills ahead of a question.",
+    "background_reused_tokens": "Of the reused tokens, those of such background work.",
+    "background_prefilled_tokens": "Of prefilled_tokens, those of such background work.",
+    "background_generated_tokens": "Of generated_tokens, those of such background work.",
+    "background_device_seconds": "Of device_seconds, those of such background work.",
 }
 _PREFIX_GAUGES = {
     "overlap": "Share of recent prompts that begin with the declared prefix.",

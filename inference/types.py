@@ -106,7 +106,11 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts by source. prompt = reused (of all sources) + prefilled."""
+    """Token counts by source. prompt = reused (of all sources) + prefilled, once it was read.
+
+    `generated_tokens` have text that was looked at; `unseen_tokens` were made beside them: end tokens, and what was
+    under way when the answer ended.
+    """
 
     prompt_tokens: int = 0
     reused_head_tokens: int = 0
@@ -119,6 +123,7 @@ class Usage:
     reused_disk_tokens: int = 0
     trimmed_messages: int = 0
     device_seconds: float = 0.0
+    unseen_tokens: int = 0
 
     @property
     def reused_tokens(self) -> int:
@@ -302,3 +307,8 @@ class EngineStats:
     device_bytes: int = 0
     disk_skipped_blocks: int = 0
     device_seconds: float = 0.0
+    background_prompt_tokens: int = 0
+    background_reused_tokens: int = 0
+    background_prefilled_tokens: int = 0
+    background_generated_tokens: int = 0
+    background_device_seconds: float = 0.0

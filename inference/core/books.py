@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from collections.abc import Sequence as Rows
 from dataclasses import dataclass, field
 
 from inference.core.admission import objection
@@ -92,6 +93,13 @@ class Books:
 
     # --- the outcomes of a forward
 
+    def charge(self, chunks: Rows[Chunk], seconds: float) -> None:
+        """Share the device's time in this step among its sequences, by the tokens that each had in it."""
+        self.counters.device_seconds += seconds
+        num_tokens = sum(chunk.num_tokens for chunk in chunks)
+        for chunk in chunks:
+            chunk.sequence.device_seconds += seconds * chunk.num_tokens / num_tokens
+
     def book(self, chunks: Iterable[Chunk], outcomes: Iterable[Outcome]) -> None:
         """Advance every chunk's sequence, give it its token, end it where that was the last."""
         for chunk, outcome in zip(chunks, outcomes, strict=True):
@@ -145,7 +153,10 @@ class Books:
         sequence.move(State.FINISHED, now)
         sequence.finish_reason, sequence.error = str(reason), error
         del self._live[sequence.id]
-        self._news.finished.append(sequence.report(self._bounds.block_bytes))
+        report = sequence.report(self._bounds.block_bytes)
+        if sequence.is_background:
+            self.counters.on_background(report)
+        self._news.finished.append(report)
 
     # --- what the front hears
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from inference.core.kv_cache import KvCache
 from inference.core.lane import Lane
-from inference.core.messages import CoreStats
+from inference.core.messages import CoreStats, FinishedOut
 from inference.core.retention import Retention
 from inference.core.reuse import Source
 from inference.core.scheduler import Scheduler
@@ -28,6 +28,20 @@ class Counters:
     cancelled: int = 0
     leak_alarms: int = 0
     step_seconds_sum: float = 0.0
+    device_seconds: float = 0.0
+    background_prompt_tokens: int = 0
+    background_reused_tokens: int = 0
+    background_prefilled_tokens: int = 0
+    background_generated_tokens: int = 0
+    background_device_seconds: float = 0.0
+
+    def on_background(self, end: FinishedOut) -> None:
+        """Of the totals, what a sequence took that nobody asked for."""
+        self.background_prompt_tokens += end.prompt_tokens
+        self.background_reused_tokens += end.reused_tokens
+        self.background_prefilled_tokens += end.prefilled_tokens
+        self.background_generated_tokens += end.generated_tokens
+        self.background_device_seconds += end.device_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +91,12 @@ def snapshot(
         verified_pairs=lane.num_verified,
         lane_batches=lane.num_batches,
         step_seconds_sum=counters.step_seconds_sum,
+        device_seconds=counters.device_seconds,
+        background_prompt_tokens=counters.background_prompt_tokens,
+        background_reused_tokens=counters.background_reused_tokens,
+        background_prefilled_tokens=counters.background_prefilled_tokens,
+        background_generated_tokens=counters.background_generated_tokens,
+        background_device_seconds=counters.background_device_seconds,
         forgotten_blocks=kv.num_forgotten,
         leak_alarms=counters.leak_alarms,
         waiting_offline=scheduler.num_waiting_offline,

@@ -108,7 +108,7 @@ class CoreLoop:
             yield StepPack(embedded=lane_step.embedded, verified=lane_step.verified, stats=self.stats())
         chunks = self._schedule(started, lane_step.spent_tokens)
         if chunks:
-            self._books.book(chunks, self._forward.run(chunks))
+            self._books.book(chunks, self._run(chunks))
         if chunks or lane_step.spent_tokens:
             self._measure(started)
         yield self._emit()
@@ -129,6 +129,13 @@ class CoreLoop:
         is_decoding = any(chunk.sequence.state is State.DECODE for chunk in chunks)
         self._books.counters.decode_forwards += is_decoding
         return chunks
+
+    def _run(self, chunks: list[Chunk]) -> list[Outcome]:
+        """The outcomes are plain values, so the device is done with the step when they are here."""
+        started = self._clock()
+        outcomes = self._forward.run(chunks)
+        self._books.charge(chunks, self._clock() - started)
+        return outcomes
 
     def _measure(self, started: float) -> None:
         seconds = self._clock() - started

@@ -142,6 +142,16 @@ class FinishedOut(msgspec.Struct, frozen=True):
     decode_s: float = 0.0
     reused_shared_tokens: int = 0
     reused_disk_tokens: int = 0
+    device_seconds: float = 0.0
+
+    @property
+    def reused_tokens(self) -> int:
+        return (
+            self.reused_head_tokens
+            + self.reused_prefix_tokens
+            + self.reused_shared_tokens
+            + self.reused_disk_tokens
+        )
 
 
 class Embedded(msgspec.Struct, frozen=True):
@@ -218,6 +228,12 @@ class CoreStats(msgspec.Struct, frozen=True):
     waiting_for_blocks: int = 0
     device_bytes: int = 0
     disk_skipped_blocks: int = 0
+    device_seconds: float = 0.0
+    background_prompt_tokens: int = 0
+    background_reused_tokens: int = 0
+    background_prefilled_tokens: int = 0
+    background_generated_tokens: int = 0
+    background_device_seconds: float = 0.0
     shared_prefixes: list[PrefixReport] = []
 
 

@@ -44,6 +44,7 @@ class Sequence:
         "block_seconds",
         "blocks",
         "conversation",
+        "device_seconds",
         "error",
         "finish_reason",
         "is_forgotten",
@@ -79,6 +80,7 @@ class Sequence:
         self.prompt_done = 0  # most prompt tokens that were ever in KV; a preemption does not take it back
         self.peak_blocks = 0
         self.block_seconds = 0.0
+        self.device_seconds = 0.0
         self._spent_s = dict.fromkeys(State, 0.0)
         self._since = now
         self._charged_at = now
@@ -136,6 +138,7 @@ class Sequence:
             generated_tokens=self.num_generated,
             peak_kv_bytes=self.peak_blocks * block_bytes,
             block_seconds=self.block_seconds,
+            device_seconds=self.device_seconds,
             queue_s=self._spent_s[State.WAITING],
             prefill_s=self._spent_s[State.PREFILL],
             decode_s=self._spent_s[State.DECODE],

@@ -16,7 +16,8 @@ COUNTERS = frozenset(
         "reused_shared_tokens", "reused_disk_tokens", "prefilled_tokens", "generated_tokens", "preemptions",
         "evicted_blocks", "cancelled", "embedded_texts", "verified_pairs", "lane_batches", "step_seconds_sum",
         "forgotten_blocks", "leak_alarms", "disk_written_blocks", "disk_restored_blocks", "disk_refused_blocks",
-        "disk_skipped_blocks",
+        "disk_skipped_blocks", "device_seconds", "background_prompt_tokens", "background_reused_tokens",
+        "background_prefilled_tokens", "background_generated_tokens", "background_device_seconds",
     }
 )  # fmt: skip
 _REPORTED = tuple(

@@ -202,6 +202,7 @@ class Generation:
             self.ending = self._flushed(out)
         usage = self._own_usage()
         usage.MergeFrom(pb.Usage(**{name: getattr(out, name) for name in CORE_USAGE}))
+        usage.unseen_tokens = max(0, out.generated_tokens - self._num_taken_tokens)
         timings = pb.Timings(
             queue_s=out.queue_s, prefill_s=out.prefill_s, decode_s=out.decode_s, ttft_s=self._ttft_s
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from inference.core.messages import CoreStats
+from inference.core.messages import CoreStats, FinishedOut
 from inference.gateway.metrics import Growth, Scrape
 
 
@@ -24,6 +24,10 @@ class Counters:
     lane_batches: int = 0
     cached_tokens: int = 0
     computed_tokens: int = 0
+    background_prompt_tokens: int = 0
+    background_reused_tokens: int = 0
+    background_prefilled_tokens: int = 0
+    background_generated_tokens: int = 0
     scrape: Scrape | None = None
     _hits: Growth = field(default_factory=Growth)
     _preemptions: Growth = field(default_factory=Growth)
@@ -34,6 +38,13 @@ class Counters:
         self._tells_cached = self._tells_cached or cached_tokens is not None
         self.cached_tokens += cached_tokens or 0
         self.computed_tokens += prompt_tokens - (cached_tokens or 0)
+
+    def on_background(self, end: FinishedOut) -> None:
+        """Of the totals, what a request took that nobody asked for."""
+        self.background_prompt_tokens += end.prompt_tokens
+        self.background_reused_tokens += end.reused_tokens
+        self.background_prefilled_tokens += end.prefilled_tokens
+        self.background_generated_tokens += end.generated_tokens
 
     def on_scrape(self, scrape: Scrape | None) -> None:
         self.scrape = scrape
@@ -64,4 +75,8 @@ class Counters:
             embedded_texts=self.embedded_texts,
             verified_pairs=self.verified_pairs,
             lane_batches=self.lane_batches,
+            background_prompt_tokens=self.background_prompt_tokens,
+            background_reused_tokens=self.background_reused_tokens,
+            background_prefilled_tokens=self.background_prefilled_tokens,
+            background_generated_tokens=self.background_generated_tokens,
         )

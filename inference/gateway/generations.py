@@ -173,18 +173,19 @@ class Generations:
         cached = None if end.cached_tokens is None else min(end.cached_tokens, num_prompt)
         if has_prefilled:
             self._counters.on_finished(num_prompt, cached)
-        self._outbox.finished.append(
-            FinishedOut(
-                sequence.admit.id,
-                str(end.reason),
-                end.error,
-                prompt_tokens=num_prompt,
-                reused_prefix_tokens=cached or 0,
-                prefilled_tokens=num_prompt - (cached or 0) if has_prefilled else 0,
-                generated_tokens=sequence.num_tokens,
-                queue_s=started_at - sequence.accepted_at,
-                prefill_s=first_token_at - started_at,
-                decode_s=now - first_token_at,
-            )
+        report = FinishedOut(
+            sequence.admit.id,
+            str(end.reason),
+            end.error,
+            prompt_tokens=num_prompt,
+            reused_prefix_tokens=cached or 0,
+            prefilled_tokens=num_prompt - (cached or 0) if has_prefilled else 0,
+            generated_tokens=sequence.num_tokens,
+            queue_s=started_at - sequence.accepted_at,
+            prefill_s=first_token_at - started_at,
+            decode_s=now - first_token_at,
         )
+        if sequence.admit.is_background:
+            self._counters.on_background(report)
+        self._outbox.finished.append(report)
         self._outbox.news.set()

@@ -221,7 +221,7 @@ class AttachFailed(_message.Message):
     def __init__(self, code: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class Usage(_message.Message):
-    __slots__ = ("prompt_tokens", "reused_head_tokens", "reused_prefix_tokens", "prefilled_tokens", "generated_tokens", "peak_kv_bytes", "block_seconds", "reused_shared_tokens", "reused_disk_tokens", "trimmed_messages", "device_seconds")
+    __slots__ = ("prompt_tokens", "reused_head_tokens", "reused_prefix_tokens", "prefilled_tokens", "generated_tokens", "peak_kv_bytes", "block_seconds", "reused_shared_tokens", "reused_disk_tokens", "trimmed_messages", "device_seconds", "unseen_tokens")
     PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     REUSED_HEAD_TOKENS_FIELD_NUMBER: _ClassVar[int]
     REUSED_PREFIX_TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -233,6 +233,7 @@ class Usage(_message.Message):
     REUSED_DISK_TOKENS_FIELD_NUMBER: _ClassVar[int]
     TRIMMED_MESSAGES_FIELD_NUMBER: _ClassVar[int]
     DEVICE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    UNSEEN_TOKENS_FIELD_NUMBER: _ClassVar[int]
     prompt_tokens: int
     reused_head_tokens: int
     reused_prefix_tokens: int
@@ -244,7 +245,8 @@ class Usage(_message.Message):
     reused_disk_tokens: int
     trimmed_messages: int
     device_seconds: float
-    def __init__(self, prompt_tokens: _Optional[int] = ..., reused_head_tokens: _Optional[int] = ..., reused_prefix_tokens: _Optional[int] = ..., prefilled_tokens: _Optional[int] = ..., generated_tokens: _Optional[int] = ..., peak_kv_bytes: _Optional[int] = ..., block_seconds: _Optional[float] = ..., reused_shared_tokens: _Optional[int] = ..., reused_disk_tokens: _Optional[int] = ..., trimmed_messages: _Optional[int] = ..., device_seconds: _Optional[float] = ...) -> None: ...
+    unseen_tokens: int
+    def __init__(self, prompt_tokens: _Optional[int] = ..., reused_head_tokens: _Optional[int] = ..., reused_prefix_tokens: _Optional[int] = ..., prefilled_tokens: _Optional[int] = ..., generated_tokens: _Optional[int] = ..., peak_kv_bytes: _Optional[int] = ..., block_seconds: _Optional[float] = ..., reused_shared_tokens: _Optional[int] = ..., reused_disk_tokens: _Optional[int] = ..., trimmed_messages: _Optional[int] = ..., device_seconds: _Optional[float] = ..., unseen_tokens: _Optional[int] = ...) -> None: ...
 
 class Timings(_message.Message):
     __slots__ = ("queue_s", "prefill_s", "decode_s", "ttft_s")
@@ -427,7 +429,7 @@ class StatsRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatsReply(_message.Message):
-    __slots__ = ("is_ready", "reason", "steps", "decode_forwards", "running", "waiting", "waiting_tokens", "prompt_tokens", "reused_head_tokens", "reused_prefix_tokens", "prefilled_tokens", "generated_tokens", "preemptions", "evicted_blocks", "cancelled", "refused", "blocks_total", "blocks_used", "blocks_cached", "blocks_free", "embedded_texts", "ledger_fallbacks", "step_seconds_sum", "core_restarts", "live_logs", "reused_shared_tokens", "reused_disk_tokens", "blocks_closed", "blocks_superseded", "blocks_stale", "blocks_idle", "blocks_active", "blocks_shared", "kv_budget_bytes", "kv_committed_bytes", "kv_slack", "disk_blocks", "disk_bytes", "disk_written_blocks", "disk_restored_blocks", "disk_refused_blocks", "prefill_tokens_per_s", "restore_bytes_per_s", "verified_pairs", "lane_batches", "repetitions", "trimmed_requests", "canonicalised", "leak_alarms", "shared_prefixes", "waiting_offline", "step_target_tokens", "waiting_for_seats", "waiting_for_blocks", "device_bytes", "disk_skipped_blocks", "device_seconds")
+    __slots__ = ("is_ready", "reason", "steps", "decode_forwards", "running", "waiting", "waiting_tokens", "prompt_tokens", "reused_head_tokens", "reused_prefix_tokens", "prefilled_tokens", "generated_tokens", "preemptions", "evicted_blocks", "cancelled", "refused", "blocks_total", "blocks_used", "blocks_cached", "blocks_free", "embedded_texts", "ledger_fallbacks", "step_seconds_sum", "core_restarts", "live_logs", "reused_shared_tokens", "reused_disk_tokens", "blocks_closed", "blocks_superseded", "blocks_stale", "blocks_idle", "blocks_active", "blocks_shared", "kv_budget_bytes", "kv_committed_bytes", "kv_slack", "disk_blocks", "disk_bytes", "disk_written_blocks", "disk_restored_blocks", "disk_refused_blocks", "prefill_tokens_per_s", "restore_bytes_per_s", "verified_pairs", "lane_batches", "repetitions", "trimmed_requests", "canonicalised", "leak_alarms", "shared_prefixes", "waiting_offline", "step_target_tokens", "waiting_for_seats", "waiting_for_blocks", "device_bytes", "disk_skipped_blocks", "device_seconds", "background_prompt_tokens", "background_reused_tokens", "background_prefilled_tokens", "background_generated_tokens", "background_device_seconds")
     IS_READY_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
@@ -485,6 +487,11 @@ class StatsReply(_message.Message):
     DEVICE_BYTES_FIELD_NUMBER: _ClassVar[int]
     DISK_SKIPPED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
     DEVICE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    BACKGROUND_PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    BACKGROUND_REUSED_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    BACKGROUND_PREFILLED_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    BACKGROUND_GENERATED_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    BACKGROUND_DEVICE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     is_ready: bool
     reason: str
     steps: int
@@ -542,7 +549,12 @@ class StatsReply(_message.Message):
     device_bytes: int
     disk_skipped_blocks: int
     device_seconds: float
-    def __init__(self, is_ready: _Optional[bool] = ..., reason: _Optional[str] = ..., steps: _Optional[int] = ..., decode_forwards: _Optional[int] = ..., running: _Optional[int] = ..., waiting: _Optional[int] = ..., waiting_tokens: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., reused_head_tokens: _Optional[int] = ..., reused_prefix_tokens: _Optional[int] = ..., prefilled_tokens: _Optional[int] = ..., generated_tokens: _Optional[int] = ..., preemptions: _Optional[int] = ..., evicted_blocks: _Optional[int] = ..., cancelled: _Optional[int] = ..., refused: _Optional[int] = ..., blocks_total: _Optional[int] = ..., blocks_used: _Optional[int] = ..., blocks_cached: _Optional[int] = ..., blocks_free: _Optional[int] = ..., embedded_texts: _Optional[int] = ..., ledger_fallbacks: _Optional[int] = ..., step_seconds_sum: _Optional[float] = ..., core_restarts: _Optional[int] = ..., live_logs: _Optional[int] = ..., reused_shared_tokens: _Optional[int] = ..., reused_disk_tokens: _Optional[int] = ..., blocks_closed: _Optional[int] = ..., blocks_superseded: _Optional[int] = ..., blocks_stale: _Optional[int] = ..., blocks_idle: _Optional[int] = ..., blocks_active: _Optional[int] = ..., blocks_shared: _Optional[int] = ..., kv_budget_bytes: _Optional[int] = ..., kv_committed_bytes: _Optional[int] = ..., kv_slack: _Optional[float] = ..., disk_blocks: _Optional[int] = ..., disk_bytes: _Optional[int] = ..., disk_written_blocks: _Optional[int] = ..., disk_restored_blocks: _Optional[int] = ..., disk_refused_blocks: _Optional[int] = ..., prefill_tokens_per_s: _Optional[float] = ..., restore_bytes_per_s: _Optional[float] = ..., verified_pairs: _Optional[int] = ..., lane_batches: _Optional[int] = ..., repetitions: _Optional[int] = ..., trimmed_requests: _Optional[int] = ..., canonicalised: _Optional[int] = ..., leak_alarms: _Optional[int] = ..., shared_prefixes: _Optional[_Iterable[_Union[SharedPrefix, _Mapping]]] = ..., waiting_offline: _Optional[int] = ..., step_target_tokens: _Optional[float] = ..., waiting_for_seats: _Optional[int] = ..., waiting_for_blocks: _Optional[int] = ..., device_bytes: _Optional[int] = ..., disk_skipped_blocks: _Optional[int] = ..., device_seconds: _Optional[float] = ...) -> None: ...
+    background_prompt_tokens: int
+    background_reused_tokens: int
+    background_prefilled_tokens: int
+    background_generated_tokens: int
+    background_device_seconds: float
+    def __init__(self, is_ready: _Optional[bool] = ..., reason: _Optional[str] = ..., steps: _Optional[int] = ..., decode_forwards: _Optional[int] = ..., running: _Optional[int] = ..., waiting: _Optional[int] = ..., waiting_tokens: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., reused_head_tokens: _Optional[int] = ..., reused_prefix_tokens: _Optional[int] = ..., prefilled_tokens: _Optional[int] = ..., generated_tokens: _Optional[int] = ..., preemptions: _Optional[int] = ..., evicted_blocks: _Optional[int] = ..., cancelled: _Optional[int] = ..., refused: _Optional[int] = ..., blocks_total: _Optional[int] = ..., blocks_used: _Optional[int] = ..., blocks_cached: _Optional[int] = ..., blocks_free: _Optional[int] = ..., embedded_texts: _Optional[int] = ..., ledger_fallbacks: _Optional[int] = ..., step_seconds_sum: _Optional[float] = ..., core_restarts: _Optional[int] = ..., live_logs: _Optional[int] = ..., reused_shared_tokens: _Optional[int] = ..., reused_disk_tokens: _Optional[int] = ..., blocks_closed: _Optional[int] = ..., blocks_superseded: _Optional[int] = ..., blocks_stale: _Optional[int] = ..., blocks_idle: _Optional[int] = ..., blocks_active: _Optional[int] = ..., blocks_shared: _Optional[int] = ..., kv_budget_bytes: _Optional[int] = ..., kv_committed_bytes: _Optional[int] = ..., kv_slack: _Optional[float] = ..., disk_blocks: _Optional[int] = ..., disk_bytes: _Optional[int] = ..., disk_written_blocks: _Optional[int] = ..., disk_restored_blocks: _Optional[int] = ..., disk_refused_blocks: _Optional[int] = ..., prefill_tokens_per_s: _Optional[float] = ..., restore_bytes_per_s: _Optional[float] = ..., verified_pairs: _Optional[int] = ..., lane_batches: _Optional[int] = ..., repetitions: _Optional[int] = ..., trimmed_requests: _Optional[int] = ..., canonicalised: _Optional[int] = ..., leak_alarms: _Optional[int] = ..., shared_prefixes: _Optional[_Iterable[_Union[SharedPrefix, _Mapping]]] = ..., waiting_offline: _Optional[int] = ..., step_target_tokens: _Optional[float] = ..., waiting_for_seats: _Optional[int] = ..., waiting_for_blocks: _Optional[int] = ..., device_bytes: _Optional[int] = ..., disk_skipped_blocks: _Optional[int] = ..., device_seconds: _Optional[float] = ..., background_prompt_tokens: _Optional[int] = ..., background_reused_tokens: _Optional[int] = ..., background_prefilled_tokens: _Optional[int] = ..., background_generated_tokens: _Optional[int] = ..., background_device_seconds: _Optional[float] = ...) -> None: ...
 
 class SharedPrefix(_message.Message):
     __slots__ = ("name", "num_tokens", "overlap", "is_shared")

@@ -47,12 +47,16 @@ from inference.testing.script import Plan, plan_for
 # What this core counts; everything else it reports is zero or a gauge.
 COUNTERS = (
     "steps", "decode_forwards", "prompt_tokens", "reused_head_tokens", "prefilled_tokens", "generated_tokens",
-    "cancelled", "embedded_texts", "verified_pairs", "step_seconds_sum", "forgotten_blocks",
+    "cancelled", "embedded_texts", "verified_pairs", "step_seconds_sum", "forgotten_blocks", "device_seconds",
+    "background_prompt_tokens", "background_reused_tokens", "background_prefilled_tokens",
+    "background_generated_tokens", "background_device_seconds",
 )  # fmt: skip
 BLOCK_TOKENS = 16
 MAX_CONTEXT = 8192
 BLOCKS_TOTAL = 4096
 MAX_HEADS = 1000
+# What a token costs on the device that there is none of.
+PREFILL_S, DECODE_S = 0.0001, 0.001
 
 
 @dataclass(slots=True)
@@ -64,6 +68,7 @@ class Sequence:
     due_at: float = 0.0
     num_steps: int = 0
     generated: list[int] = field(default_factory=list)
+    num_made: int = 0  # `generated` loses what comes after a stop string
     reused: int = 0
     has_prefilled: bool = False
     has_stalled: bool = False
@@ -178,6 +183,7 @@ class ScriptedCore:
         self.out.progress.append(PrefillProgress(sequence.admit.id, total, total))
         self.counters["reused_head_tokens"] += sequence.reused
         self.counters["prefilled_tokens"] += total - sequence.reused
+        self.counters["device_seconds"] += (total - sequence.reused) * PREFILL_S
         if sequence.plan.error:
             self._finish(sequence, "failed", sequence.plan.error)
         elif sequence.admit.max_tokens == 0:
@@ -198,7 +204,9 @@ class ScriptedCore:
             return
         for token in sequence.plan.steps[sequence.num_steps]:
             sequence.generated.append(token)
+            sequence.num_made += 1
             self.counters["generated_tokens"] += 1
+            self.counters["device_seconds"] += DECODE_S
             top = _alternatives(token, sequence.admit.sampling.logprobs)
             self.out.tokens.append(TokenOut(sequence.admit.id, token, -0.5, top))
             if len(sequence.generated) >= sequence.admit.max_tokens:
@@ -232,21 +240,35 @@ class ScriptedCore:
             self._keep_head(admit.conversation, admit.prompt_ids + sequence.generated)
         started = sequence.started_at or now
         num_kv = len(admit.prompt_ids) + len(sequence.generated)
-        self.out.finished.append(
-            FinishedOut(
-                admit.id,
-                reason,
-                error,
-                prompt_tokens=len(admit.prompt_ids),
-                reused_head_tokens=sequence.reused,
-                prefilled_tokens=len(admit.prompt_ids) - sequence.reused if sequence.has_prefilled else 0,
-                generated_tokens=len(sequence.generated),
-                peak_kv_bytes=_blocks(num_kv) * BLOCK_TOKENS * 1024,
-                block_seconds=_blocks(num_kv) * (now - started),
-                queue_s=started - sequence.accepted_at,
-                decode_s=now - started,
-            )
+        reused = sequence.reused if sequence.has_prefilled else 0
+        prefilled = len(admit.prompt_ids) - reused if sequence.has_prefilled else 0
+        end = FinishedOut(
+            admit.id,
+            reason,
+            error,
+            prompt_tokens=len(admit.prompt_ids),
+            reused_head_tokens=reused,
+            prefilled_tokens=prefilled,
+            generated_tokens=sequence.num_made,
+            peak_kv_bytes=_blocks(num_kv) * BLOCK_TOKENS * 1024,
+            block_seconds=_blocks(num_kv) * (now - started),
+            queue_s=started - sequence.accepted_at,
+            decode_s=now - started,
+            device_seconds=prefilled * PREFILL_S + sequence.num_made * DECODE_S,
         )
+        if admit.is_background:
+            self._count_background(end)
+        self.out.finished.append(end)
+
+    def _count_background(self, end: FinishedOut) -> None:
+        for name in (
+            "prompt_tokens",
+            "reused_tokens",
+            "prefilled_tokens",
+            "generated_tokens",
+            "device_seconds",
+        ):
+            self.counters[f"background_{name}"] += getattr(end, name)
 
     def _keep_head(self, conversation: bytes, ids: list[int]) -> None:
         self.heads[conversation] = ids

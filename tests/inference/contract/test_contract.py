@@ -20,6 +20,7 @@ from inference.errors import (
 from inference.types import (
     Delta,
     Done,
+    EngineStats,
     Event,
     FinishReason,
     GenerateRequest,
@@ -265,6 +266,36 @@ async def test_forgetting_a_conversation_frees_the_blocks_that_are_kept_here(
     assert await client.forget(owner) == 0
 
 
+async def test_forgetting_drops_the_logs_of_the_conversation_or_of_the_user_and_nobody_elses(
+    client: EngineClient,
+) -> None:
+    me = Owner("t", "to-forget")
+    owners = (
+        replace(me, conversation="one"),
+        replace(me, conversation="two"),
+        me,
+        Owner("t", "other", "one"),
+    )
+    asked = [replace(ask("Hi", Sampling(max_tokens=2)), owner=owner) for owner in owners]
+    for request in asked:
+        await collect(client.generate(request))
+
+    async def known() -> list[bool]:
+        return [await is_known(client, request.generation_id) for request in asked]
+
+    await client.forget(owners[0])
+    assert await known() == [False, True, True, True]
+    await client.forget(me)
+    assert await known() == [False, False, False, True]
+
+
+async def is_known(client: EngineClient, generation_id: str) -> bool:
+    try:
+        return bool([event async for event in client.attach(generation_id)])
+    except GenerationUnknown:
+        return False
+
+
 async def test_equal_texts_have_equal_vectors_of_length_one(client: EngineClient) -> None:
     info = await client.info()
     result = await client.embed(["Hello world", "What is the time?", "Hello world"])
@@ -384,3 +415,48 @@ async def test_a_killed_core_ends_answers_as_failed_and_the_next_request_works(
     after = await client.stats()
     assert after.core_restarts == restarts + 1
     assert after.generated_tokens > before.generated_tokens
+
+
+async def test_the_usage_of_all_answers_adds_up_to_what_the_engine_counted(
+    target: Target, client: EngineClient
+) -> None:
+    """Whole, stopped, queued and cut by a stop string; what nobody asked for is told apart."""
+    before = await settled(client)
+    long = [target.request(1500) for _ in range(2)]
+    running = [client.generate(request) for request in long]
+    for events in running:
+        await first_delta(events)
+    queued = target.request(5)
+    waiting = asyncio.create_task(collect(client.generate(queued)))
+    cut = target.request(30, stop=("a", "e"))
+    short = [target.request(7), replace(target.request(7), owner=Owner("tenant", "user", "talk")), cut]
+    await client.cancel(long[0].generation_id)
+    await client.cancel(queued.generation_id)
+    ends = [ending(await waiting), *[ending(await collect(client.generate(request))) for request in short]]
+    await client.cancel(long[1].generation_id)
+    ends += [ending(await collect(events)) for events in running]
+    after = await settled(client)
+
+    def asked_for(name: str, *sources: str) -> float:
+        grown = sum(getattr(after, source) - getattr(before, source) for source in sources or (name,))
+        background = f"background_{name}"
+        return float(grown - (getattr(after, background) - getattr(before, background)))
+
+    reused = [f"reused_{source}_tokens" for source in ("head", "prefix", "shared", "disk")]
+    for name in ("prompt_tokens", "prefilled_tokens", "device_seconds"):
+        assert asked_for(name) == pytest.approx(sum(getattr(end.usage, name) for end in ends)), name
+    made = sum(end.usage.generated_tokens + end.usage.unseen_tokens for end in ends)
+    assert asked_for("generated_tokens") == made
+    assert asked_for("reused_tokens", *reused) == sum(end.usage.reused_tokens for end in ends)
+    assert (asked_for("device_seconds") > 0) == target.keeps_kv
+
+
+async def settled(client: EngineClient) -> EngineStats:
+    """Numbers that no probe is in the middle of: a gateway tells the upstream's batch and not its own."""
+    stats = await wait_until_idle(client)
+    while True:
+        await asyncio.sleep(0.05)
+        later = await wait_until_idle(client)
+        if (later.prompt_tokens, later.generated_tokens) == (stats.prompt_tokens, stats.generated_tokens):
+            return later
+        stats = later

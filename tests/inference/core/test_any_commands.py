@@ -22,6 +22,7 @@ from inference.core.messages import (
     Verified,
     VerifyPairs,
 )
+from inference.core.reuse import Source
 from inference.core.sharing import SHARE_PREFIX
 from tests.inference.core.driver import admit
 from tests.inference.core.fakes import VOCABULARY, FakeCore, expected, make_fake_core
@@ -109,6 +110,8 @@ class Oracle:
         self.num_ended = 0
         self.here: dict[str, tuple[Admit, list[int]]] = {}
         self.texts: dict[str, EmbedTexts | VerifyPairs] = {}
+        self._ends: list[FinishedOut] = []
+        self._background: list[FinishedOut] = []  # of those, the ones that nobody asked for
         self._core = core
         self._stranger = stranger
         self._source = source
@@ -143,12 +146,33 @@ class Oracle:
         assert not self.here
         assert not self.texts
         assert self._core.driver.loop.stats().blocks_used == 0
+        self._balance()
+
+    def _balance(self) -> None:
+        """What was told of each sequence adds up to what the core counted; background work is told apart."""
+        stats = self._core.driver.loop.stats()
+        reused = sum(getattr(stats, f"reused_{source}_tokens") for source in Source)
+        for name in ("prompt_tokens", "prefilled_tokens", "generated_tokens", "device_seconds"):
+            assert sum(getattr(end, name) for end in self._ends) == pytest.approx(getattr(stats, name)), name
+        assert sum(end.reused_tokens for end in self._ends) == reused
+        for name in (
+            "prompt_tokens",
+            "reused_tokens",
+            "prefilled_tokens",
+            "generated_tokens",
+            "device_seconds",
+        ):
+            counted = getattr(stats, f"background_{name}")
+            assert sum(getattr(end, name) for end in self._background) == pytest.approx(counted), name
 
     def _hear(self, pack: StepPack, cancelled: dict[str, str]) -> None:
         for token in pack.tokens:
             if not token.id.startswith(SHARE_PREFIX):
                 self.here[token.id][1].append(token.token)
         for end in pack.finished:
+            self._ends.append(end)
+            if end.id.startswith(SHARE_PREFIX) or self.here[end.id][0].is_background:
+                self._background.append(end)
             if not end.id.startswith(SHARE_PREFIX):
                 self._end(end, cancelled.get(end.id, ""))
         for answer in (*pack.embedded, *pack.verified):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.core.messages import Cancel
+from inference.core.messages import Cancel, EmbedTexts
 from inference.core.sequence import ALLOWED_MOVES, Sequence, State
 from tests.inference.core.driver import admit
 from tests.inference.core.fakes import expected, make_fake_core
@@ -208,6 +209,23 @@ def test_time_and_blocks_are_booked_by_state() -> None:
     report = sequence.report(block_bytes=100)
     assert (report.queue_s, report.prefill_s, report.decode_s) == (3.0, 3.0, 4.0)
     assert report.block_seconds == 14.0
+
+
+def test_a_step_is_shared_by_the_tokens_in_it_and_the_lane_by_nobody() -> None:
+    """A step of 4 s with 6 prompt tokens and one of a running answer: 4 s x 6/7 and 4 s x 1/7."""
+    core = make_fake_core(encode=lambda texts: np.zeros((len(texts), 2), dtype=np.float32))
+    running, reading = admit(prompt_of(3), max_tokens=9), admit(prompt_of(6, 1), max_tokens=1)
+    core.driver.step(running)
+    before = core.driver.loop.stats()
+    core.driver.step(EmbedTexts("texts", [[1, 2]]))
+    after = core.driver.loop.stats()
+    assert after.device_seconds - before.device_seconds < after.step_seconds_sum - before.step_seconds_sum
+    core.driver.step(reading)
+    step_s = core.driver.loop.stats().device_seconds - after.device_seconds
+    assert core.driver.end(reading).device_seconds == pytest.approx(step_s * 6 / 7)
+    core.driver.cancel(running)
+    rest_s = core.driver.loop.stats().device_seconds - step_s * 6 / 7
+    assert core.driver.end(running).device_seconds == pytest.approx(rest_s)
 
 
 def test_what_the_queue_waits_for_is_told() -> None:
