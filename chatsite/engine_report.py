@@ -36,7 +36,7 @@ def sections_of(info: EngineInfo | None, stats: EngineStats) -> list[Section]:
     sections = [] if info is None else [_model(info), _template(info.template, stats)]
     sections += [_memory(info, stats), _reuse(stats)]
     sections += [_shared_prefixes(stats)] if stats.shared_prefixes else []
-    return [*sections, _disk(stats), _work(stats), _lane(stats)]
+    return [*sections, _disk(stats), _work(stats), _background(stats), _lane(stats)]
 
 
 def _model(info: EngineInfo) -> Section:
@@ -185,7 +185,6 @@ def _disk(stats: EngineStats) -> Section:
 
 def _work(stats: EngineStats) -> Section:
     step_ms = 1000 * stats.step_seconds_sum / stats.steps if stats.steps else 0.0
-    background = _share(stats.background_device_seconds, stats.device_seconds)
     return Section(
         _("Work"),
         [
@@ -197,11 +196,7 @@ def _work(stats: EngineStats) -> Section:
             Row(_("Generated tokens"), _number(stats.generated_tokens)),
             Row(_("Memory in use"), _bytes(stats.device_bytes)),
             Row(_("Steps"), f"{_number(stats.steps)} · {number_format(step_ms, 1)} ms"),
-            Row(
-                _("Device-seconds"),
-                f"{number_format(stats.device_seconds, 1)} · {_percent(background)}",
-                _("The share is that of work nobody asked for."),
-            ),
+            Row(_("Device-seconds"), _number(round(stats.device_seconds, 1))),
             Row(_("Measured prefill"), _rate(stats.prefill_tokens_per_s)),
             Row(_("Prefill tokens per step"), _number(round(stats.step_target_tokens))),
             Row(_("Preempted"), _number(stats.preemptions)),
@@ -210,6 +205,20 @@ def _work(stats: EngineStats) -> Section:
             Row(_("Ended for going in circles"), _number(stats.repetitions)),
             Row(_("Without their oldest turns"), _number(stats.trimmed_requests)),
             Row(_("Restarts of the core"), _number(stats.core_restarts), _alarm(stats.core_restarts)),
+        ],
+    )
+
+
+def _background(stats: EngineStats) -> Section:
+    share = _share(stats.background_device_seconds, stats.device_seconds)
+    return Section(
+        _("Work nobody asked for: probes, and prompts read ahead"),
+        [
+            Row(_("Prompt tokens"), _number(stats.background_prompt_tokens)),
+            Row(_("Reused"), _number(stats.background_reused_tokens)),
+            Row(_("Computed"), _number(stats.background_prefilled_tokens)),
+            Row(_("Generated tokens"), _number(stats.background_generated_tokens)),
+            Row(_("Device-seconds"), _number(round(stats.background_device_seconds, 1)), share=share),
         ],
     )
 
