@@ -18,6 +18,7 @@ from inference.front.background import Background
 from inference.front.counters import Counters
 from inference.front.generation import Generation
 from inference.front.model import ServedModel
+from inference.front.offers import Offers
 from inference.front.ownership import OwnerKeys
 from inference.front.prompts import PromptBuilder
 from inference.types import FinishReason, GenerateRequest, Owner, Segment
@@ -37,6 +38,7 @@ class CanonicalParts:
     keys: OwnerKeys
     background: Background
     counters: Counters
+    offers: Offers
     is_idle: Callable[[], bool]
 
 
@@ -48,6 +50,7 @@ class _Turn:
     salt: bytes
     conversation: bytes
     answer: Segment = field(default_factory=lambda: Segment("assistant", ""))
+    tools: str = ""
 
 
 class Canonicaliser:
@@ -67,13 +70,15 @@ class Canonicaliser:
             self._parts.keys.conversation(request.owner),
         )
         if self._is_on and conversation:
-            self._asked[request.generation_id] = _Turn(request.segments, salt, conversation)
+            self._asked[request.generation_id] = _Turn(
+                request.segments, salt, conversation, tools=request.tools
+            )
 
     def on_finished(self, generation: Generation) -> None:
         turn = self._asked.pop(generation.id, None)
         if turn is None or generation.ending is None or generation.ending.reason not in COMPLETE:
             return
-        self._ended[turn.conversation] = replace(turn, answer=self._answer_of(generation))
+        self._ended[turn.conversation] = replace(turn, answer=self._answer_of(generation, turn.tools))
         self._ended.move_to_end(turn.conversation)
         while len(self._ended) > MAX_WAITING:
             self._ended.popitem(last=False)
@@ -112,7 +117,9 @@ class Canonicaliser:
 
     async def _prefill(self, turn: _Turn) -> None:
         parts = self._parts
-        ids = await asyncio.to_thread(missing_form, parts.model.prompts, turn.segments, turn.answer)
+        ids = await asyncio.to_thread(
+            missing_form, parts.model.prompts, turn.segments, turn.answer, turn.tools
+        )
         self._building = None
         if not ids:
             return
@@ -121,30 +128,37 @@ class Canonicaliser:
         else:
             self._ended.setdefault(turn.conversation, turn)
 
-    def _answer_of(self, generation: Generation) -> Segment:
+    def _answer_of(self, generation: Generation, tools: str) -> Segment:
         """As its readers have it: that is what comes back with the next question."""
         deltas = [event.delta for event in generation.log.after(0, generation.log.num_bytes)]
         text = "".join(delta.text for delta in deltas)
         ids = tuple(token for delta in deltas for token in delta.token_ids)
-        return Segment("assistant", text, ids, self._parts.model.tokenizer.fingerprint)
+        text, tool_calls = self._parts.offers.read(text, tools)
+        return Segment("assistant", text, ids, self._parts.model.tokenizer.fingerprint, tool_calls)
 
 
-def missing_form(prompts: PromptBuilder, segments: Sequence[Segment], answer: Segment) -> list[int]:
+def missing_form(
+    prompts: PromptBuilder, segments: Sequence[Segment], answer: Segment, tools: str = ""
+) -> list[int]:
     """The ids with which every next turn begins, where kept KV does not hold them; empty where it does.
 
     What is kept is the prompt as it was, and the answer as it was generated.
     """
-    kept = [*prompts.build(segments).ids, *answer.token_ids]
+    kept = [*prompts.build(segments, tools=tools).ids, *answer.token_ids]
     try:
-        form = next_form(prompts, [*segments, answer])
+        form = next_form(prompts, [*segments, answer], tools)
     except InvalidRequest:
         return []  # a template that takes no further turn
     return form if _num_common(kept, form) < min(len(kept), len(form)) else []
 
 
-def next_form(prompts: PromptBuilder, history: Sequence[Segment]) -> list[int]:
-    """The ids that the prompts of all next questions have in common. Raises InvalidRequest."""
-    first, second = (prompts.build([*history, Segment("user", question)]).ids for question in QUESTIONS)
+def next_form(prompts: PromptBuilder, history: Sequence[Segment], tools: str = "") -> list[int]:
+    """The ids that the prompts of all next questions have in common: of all results, behind calls.
+
+    Raises InvalidRequest.
+    """
+    role = "tool" if history[-1].tool_calls else "user"
+    first, second = (prompts.build([*history, Segment(role, text)], tools=tools).ids for text in QUESTIONS)
     return first[: _num_common(first, second)]
 
 

@@ -47,6 +47,7 @@ from inference.front.identity import describe
 from inference.front.intake import Intake, Parts
 from inference.front.lane import RESTART_RETRY_S, Lane
 from inference.front.model import ServedModel
+from inference.front.offers import Offers
 from inference.front.ownership import OwnerKeys
 from inference.front.readiness import Readiness
 from inference.front.trimming import without_oldest
@@ -85,6 +86,7 @@ class Engine:
             clock=clock,
         )
         self._template = template_probe.probe(model.prompts, model.tokenizer)
+        self._offers = Offers(template_probe.tool_format(model.prompts, model.tokenizer), model.tokenizer)
         self._keys = OwnerKeys(config.salt_key)
         self._shared_prefixes = list(shared_prefixes)
         self._forgotten: deque[bytes] = deque(maxlen=MAX_FORGOTTEN)
@@ -98,11 +100,12 @@ class Engine:
             self.core,
             self._keys,
             clock,
+            self._offers,
             self._grammars,
         )
         self._intake = Intake(parts, self.loaded)
         self._canonical = Canonicaliser(
-            CanonicalParts(model, self._keys, self._background, self.counters, self._is_idle),
+            CanonicalParts(model, self._keys, self._background, self.counters, self._offers, self._is_idle),
             is_on=not self._template.is_append_only,
         )
         self._delivery = Delivery(self.archive, self.counters, send=self.core.send, on_ended=self._on_ended)
@@ -138,7 +141,7 @@ class Engine:
         submitted = await self._intake.submit(request)
         if (generation := self.archive.find(request.generation_id)) is not None and generation.is_live:
             kept = without_oldest(request.segments, submitted.trimmed_messages)
-            self._canonical.on_asked(replace(request, segments=tuple(kept)))
+            self._canonical.on_asked(replace(self._offers.applied(request), segments=tuple(kept)))
         return submitted
 
     async def check(self, request: GenerateRequest) -> None:
@@ -211,7 +214,8 @@ class Engine:
 
     def info(self) -> EngineInfo:
         ready, limits = self.loaded(), self._intake.limits()
-        return describe(self.id, self.config, self.model, ready, limits.max_context, self._template)
+        found = describe(self.id, self.config, self.model, ready, limits.max_context, self._template)
+        return replace(found, tool_format=self._offers.format)
 
     def stats(self) -> EngineStats:
         return self.counters.stats(

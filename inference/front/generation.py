@@ -67,6 +67,7 @@ class GenerationLimits:
     """Where an answer ends. One whose log gets larger than `max_log_bytes` ends as if its length were reached.
 
     Before `min_tokens` neither a stop string nor a repetition ends it; a stop string is looked for in what comes then.
+    `shown_ids` are special tokens whose names are text of the answer.
     """
 
     deadline_s: float
@@ -76,6 +77,7 @@ class GenerationLimits:
     wants_logprobs: bool = False
     min_tokens: int = 0
     repetition_tokens: int = 0
+    shown_ids: frozenset[int] = frozenset()
 
 
 class Follower(Protocol):
@@ -111,7 +113,7 @@ class Generation:
         self._num_taken_tokens = 0
         self._tokenizer = tokenizer
         self.stop_ids = limits.stop_ids
-        self._ignored_ids = limits.stop_ids | tokenizer.special_ids
+        self._ignored_ids = limits.stop_ids | (tokenizer.special_ids - limits.shown_ids)
         self._detokenizer = Detokenizer(tokenizer)
         self._stops = StopFilter(limits.stops)
         self._repetition = RepetitionDetector(limits.repetition_tokens)

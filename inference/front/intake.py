@@ -21,6 +21,7 @@ from inference.front.counters import Counters
 from inference.front.generation import CANCELLED, Clock, Generation, GenerationLimits, State
 from inference.front.grammars import Grammars
 from inference.front.model import ServedModel
+from inference.front.offers import Offers
 from inference.front.ownership import OwnerKeys
 from inference.front.trimming import Fitted, Trimmer, least_kept, room_for
 from inference.types import GenerateRequest, Segment, Submitted
@@ -42,6 +43,7 @@ class Parts:
     core: CoreLink
     keys: OwnerKeys
     clock: Clock
+    offers: Offers
     grammars: Grammars
 
 
@@ -71,6 +73,7 @@ class Intake:
     async def check(self, request: GenerateRequest) -> None:
         """Raises what `submit` would, whatever waits at the moment; starts nothing."""
         _check_id(request.generation_id)
+        request = self._parts.offers.applied(request)
         sampling.resolve(request.sampling, self._parts.model.defaults, self._parts.model.tokenizer.knows)
         self._parts.keys.conversation(request.owner)
         fitted = await self._fitted_to(request, self._estimate(request, self.limits()))
@@ -84,15 +87,20 @@ class Intake:
         return True
 
     async def fit(
-        self, segments: Sequence[Segment], asked: int | None = None, *, add_generation_prompt: bool = True
+        self,
+        segments: Sequence[Segment],
+        asked: int | None = None,
+        *,
+        tools: str = "",
+        add_generation_prompt: bool = True,
     ) -> Fitted:
         """The prompt of a history that may be trimmed, with room for an answer of `asked` tokens."""
         room = room_for(self.limits().max_context, asked)
 
         def fit() -> Fitted:
-            return self._trimmer.fit(segments, room, add_generation_prompt=add_generation_prompt)
+            return self._trimmer.fit(segments, room, tools=tools, add_generation_prompt=add_generation_prompt)
 
-        return await self._counting_fallbacks(fit, segments)
+        return await self._counting_fallbacks(fit, segments, tools)
 
     def limits(self) -> admission.Limits:
         """Raises ModelLoading while there is no core."""
@@ -135,6 +143,7 @@ class Intake:
 
     async def _accept(self, request: GenerateRequest) -> Generation:
         parts, limits = self._parts, self.limits()
+        request = parts.offers.applied(request)
         spec = sampling.resolve(request.sampling, parts.model.defaults, parts.model.tokenizer.knows)
         salt, conversation = parts.keys.salt(request.owner), parts.keys.conversation(request.owner)
         estimate = self._estimate(request, limits)
@@ -167,7 +176,7 @@ class Intake:
     def _estimate(self, request: GenerateRequest, limits: admission.Limits) -> int:
         """Prompt tokens that there will be at least. Raises ContextLengthExceeded for too many."""
         kept = least_kept(request.segments) if request.may_trim else request.segments
-        num_tokens = admission.estimate_tokens(kept)
+        num_tokens = admission.estimate_tokens([*kept, Segment("system", request.tools)])
         admission.check_context(limits, num_tokens, is_estimate=True)
         return num_tokens
 
@@ -176,18 +185,24 @@ class Intake:
 
         Meanwhile the request counts as one that waits: a burst must not fill the threads that encode.
         """
-        segments, build = request.segments, self._parts.model.prompts.build
+        segments, tools = request.segments, request.tools
+        build = self._parts.model.prompts.build
         self._encoding[request.generation_id] = estimate
         try:
             await self._parts.grammars.check(request.sampling.grammar, self._loaded())
             if request.may_trim:
-                return await self.fit(segments, request.sampling.max_tokens)
-            return await self._counting_fallbacks(lambda: Fitted(build(segments), segments), segments)
+                return await self.fit(segments, request.sampling.max_tokens, tools=tools)
+            return await self._counting_fallbacks(
+                lambda: Fitted(build(segments, tools=tools), segments), segments, tools
+            )
         finally:
             self._encoding.pop(request.generation_id, None)
 
-    async def _counting_fallbacks(self, work: Callable[[], Fitted], segments: Sequence[Segment]) -> Fitted:
-        is_short = sum(len(segment.text) for segment in segments) <= MAX_INLINE_CHARACTERS
+    async def _counting_fallbacks(
+        self, work: Callable[[], Fitted], segments: Sequence[Segment], tools: str
+    ) -> Fitted:
+        num_characters = sum(len(segment.text) + len(segment.tool_calls) for segment in segments) + len(tools)
+        is_short = num_characters <= MAX_INLINE_CHARACTERS
         fitted = work() if is_short else await asyncio.to_thread(work)
         self._parts.counters.ledger_fallbacks += fitted.prompt.num_fallbacks
         return fitted
@@ -218,6 +233,7 @@ class Intake:
             deadline_s=min(request.deadline_s, longest_s) if request.deadline_s > 0 else longest_s,
             max_log_bytes=config.log_max_bytes,
             wants_logprobs=request.sampling.logprobs is not None,
+            shown_ids=self._parts.offers.mark_ids if request.tools else frozenset(),
         )
         generation = Generation(
             request.generation_id,

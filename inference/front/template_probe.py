@@ -13,6 +13,11 @@ from datetime import datetime
 from inference.front.prompts import PromptBuilder
 from inference.front.spans import common_beginning
 from inference.front.tokenizer import Tokenizer
+from inference.tools import calls, functions
+from inference.tools.calls import Call
+from inference.tools.formats import FORMATS, CallFormat
+from inference.tools.functions import Function
+from inference.tools.reader import CallReader
 from inference.types import Segment, TemplateFindings
 
 logger = logging.getLogger(__name__)
@@ -22,6 +27,10 @@ FIRST, SECOND, THIRD = (Segment("user", f"{word} question?") for word in ("First
 THOUGHT, ANSWER = "Numbers come to mind.", "The answer is four."
 # Any two moments whose year, month, day, weekday, hour and minute all differ.
 MOMENTS = (datetime(2023, 1, 9, 4, 7, 11), datetime(2031, 11, 26, 22, 58, 45))
+FUNCTION = Function(
+    "look_up", "Finds a thing.", {"type": "object", "properties": {"thing": {"type": "string"}}}
+)
+CALL, RESULT = Call("look_up", '{"thing": "a sail"}', "call00001"), "It is white."
 WORST_CASE = TemplateFindings(
     is_append_only=False, strips_thinking=True, has_date=True, has_default_system=True, is_followed=False
 )
@@ -38,6 +47,40 @@ def probe(prompts: PromptBuilder, tokenizer: Tokenizer) -> TemplateFindings:
         ),
         is_followed=_found(lambda: _is_followed(prompts), WORST_CASE.is_followed),
     )
+
+
+def tool_format(prompts: PromptBuilder, tokenizer: Tokenizer) -> str:
+    """How the template has a model call functions: the name of the format that reads what it writes; empty where it
+    does not show functions, calls and results, or where nobody here can read them."""
+    try:
+        written = _written_call(prompts)
+    except Exception as error:  # as above
+        logger.info("the chat template writes no calls of functions: %s", error)
+        return ""
+    return next((form.name for form in FORMATS.values() if _reads(form, written, tokenizer)), "")
+
+
+def _written_call(prompts: PromptBuilder) -> str:
+    """What stands behind a prompt when its answer is a call; empty when something of it stands nowhere."""
+    tools = functions.as_json([FUNCTION])
+    asked = prompts.render([FIRST], tools=tools)
+    call = Segment("assistant", "", tool_calls=calls.as_json([CALL]))
+    told = prompts.render([FIRST, call, Segment("tool", RESULT, tool_call_id=CALL.id)], tools=tools)
+    if FUNCTION.description not in asked or RESULT not in told:
+        return ""
+    return told[len(common_beginning(asked, told)) : told.rindex(RESULT)]
+
+
+def _reads(form: CallFormat, written: str, tokenizer: Tokenizer) -> bool:
+    """Up to the first control token that is no mark of the format: that ends the answer."""
+    ends = [
+        match.start()
+        for match in tokenizer.control_pattern.finditer(written)
+        if match.group().strip() not in form.marks
+    ]
+    reader = CallReader(form, [CALL.name])
+    parts = [*reader.read(written[: min(ends, default=len(written))]), *reader.end()]
+    return [part for part in parts if isinstance(part, Call)] == [Call(CALL.name, CALL.arguments)]
 
 
 def tell(findings: TemplateFindings) -> None:

@@ -27,6 +27,30 @@ CHATML = (
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
+# The same for histories without functions. Functions stand before all else, calls behind the text of an answer, and
+# results are what the user says next: as many models have it that write calls in marks.
+CHATML_WITH_TOOLS = (
+    "{% if tools %}{{ '<|im_start|>system\n' }}"
+    "{% if messages[0].role == 'system' %}{{ messages[0].content + '\n\n' }}{% endif %}"
+    "{{ 'You may call these functions:\n<tools>' }}{% for tool in tools %}{{ '\n' + tool | tojson }}{% endfor %}"
+    '{{ \'\n</tools>\nTo call one, write:\n<tool_call>\n{"name": ..., "arguments": {...}}\n</tool_call>\' }}'
+    "{{ '<|im_end|>\n' }}{% endif %}"
+    "{% for message in messages %}"
+    "{% if message.role == 'tool' %}"
+    "{% if loop.first or loop.previtem.role != 'tool' %}{{ '<|im_start|>user' }}{% endif %}"
+    "{{ '\n<tool_response>\n' + message.content + '\n</tool_response>' }}"
+    "{% if loop.last or loop.nextitem.role != 'tool' %}{{ '<|im_end|>\n' }}{% endif %}"
+    "{% elif message.tool_calls %}{{ '<|im_start|>assistant\n' + message.content }}"
+    "{% for call in message.tool_calls %}"
+    "{{ '\n' if message.content or not loop.first else '' }}"
+    '{{ \'<tool_call>\n{"name": "\' + call.function.name + \'", "arguments": \' }}'
+    "{{ call.function.arguments | tojson + '}\n</tool_call>' }}"
+    "{% endfor %}{{ '<|im_end|>\n' }}"
+    "{% elif not (tools and loop.first and message.role == 'system') %}"
+    "{{ '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' }}{% endif %}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
 
 
 @dataclass(frozen=True, slots=True)

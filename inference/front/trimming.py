@@ -29,7 +29,9 @@ MAX_COUNTS = 65_536
 
 
 class Build(Protocol):
-    def __call__(self, segments: Sequence[Segment], *, add_generation_prompt: bool = True) -> Prompt: ...
+    def __call__(
+        self, segments: Sequence[Segment], *, tools: str = "", add_generation_prompt: bool = True
+    ) -> Prompt: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +60,13 @@ class Fitted:
 
 
 class Turns:
-    """A history cut where a turn begins. Turn 0 may be an answer without a question."""
+    """A history cut where a turn begins. Turn 0 may be an answer without a question. A result stays with its call."""
 
     def __init__(self, segments: Sequence[Segment]) -> None:
-        num_system = _num_leading_systems(segments)
-        questions = [i for i, s in enumerate(segments) if s.role == "user" and i > num_system]
+        num_system, inside = _num_leading_systems(segments), _inside_of_calls(segments)
+        questions = [
+            i for i, s in enumerate(segments) if s.role == "user" and i > num_system and i not in inside
+        ]
         self.segments = segments
         self.head = segments[:num_system]
         self.starts = [num_system, *questions]
@@ -83,26 +87,31 @@ class Trimmer:
         self._counts: dict[tuple[int, int], int] = {}
         self._glue_tokens: int | None = None
 
-    def fit(self, segments: Sequence[Segment], room: Room, *, add_generation_prompt: bool = True) -> Fitted:
+    def fit(
+        self, segments: Sequence[Segment], room: Room, *, tools: str = "", add_generation_prompt: bool = True
+    ) -> Fitted:
         """The longest prompt that ends a stride and fits; where not even the last turn fits, the prompt of that.
 
         What is left out does not depend on `add_generation_prompt`: a warm-up reads what the answer will need.
         """
         turns = Turns(segments)
-        sizes = _Sizes(turns, lambda segment: self._count(segment, room.max_context) + self._glue())
+        num_tools = self._count(Segment("system", tools), room.max_context) if tools else 0
+        sizes = _Sizes(
+            turns, lambda segment: self._count(segment, room.max_context) + self._glue(), num_tools
+        )
         turn = self._first_guess(turns, sizes, room)
-        prompt = self._build(turns.behind(turn))
+        prompt = self._build(turns.behind(turn), tools=tools)
         while len(prompt.ids) > room.prompt_tokens and turn < turns.last:
             turn = sizes.next_cut(turn, room.stride_tokens)
-            prompt = self._build(turns.behind(turn))
+            prompt = self._build(turns.behind(turn), tools=tools)
         kept = turns.behind(turn)
         if not add_generation_prompt:
-            prompt = self._build(kept, add_generation_prompt=False)
+            prompt = self._build(kept, tools=tools, add_generation_prompt=False)
         return Fitted(prompt, kept, len(segments) - len(kept))
 
     def _first_guess(self, turns: Turns, sizes: _Sizes, room: Room) -> int:
         """The first cut behind which all seems to fit, from counts of the messages alone: nothing is rendered."""
-        if most_tokens(turns.segments) <= room.prompt_tokens:
+        if not sizes.num_tools and most_tokens(turns.segments) <= room.prompt_tokens:
             return 0
         turn = 0
         while turn < turns.last:
@@ -113,14 +122,15 @@ class Trimmer:
         return turn
 
     def _count(self, segment: Segment, max_context: int) -> int:
-        """Tokens of its text alone. A text that could never be kept isn't worth being read."""
+        """Tokens of its text and calls alone. A text that could never be kept isn't worth being read."""
         least = estimate_tokens((segment,))
         if least > max_context:
             return least
-        key = (hash(segment.text), len(segment.text))  # never the text: what is deleted must not stay here
+        text = segment.text + segment.tool_calls
+        key = (hash(text), len(text))  # never the text: what is deleted must not stay here
         count = self._counts.get(key)
         if count is None:
-            count = len(self._tokenizer.encode_plain(segment.text))
+            count = len(self._tokenizer.encode_plain(text))
             if len(self._counts) >= MAX_COUNTS:
                 self._counts.clear()
             self._counts[key] = count
@@ -140,9 +150,13 @@ class Trimmer:
 
 
 class _Sizes:
-    """Where every turn begins, in tokens from the beginning of the conversation; counted when first asked for."""
+    """Where every turn begins, in tokens from the beginning of the conversation; counted when first asked for.
 
-    def __init__(self, turns: Turns, count: Callable[[Segment], int]) -> None:
+    `num_tools` are those of the functions that every prompt shows.
+    """
+
+    def __init__(self, turns: Turns, count: Callable[[Segment], int], num_tools: int) -> None:
+        self.num_tools = num_tools
         self._turns = turns
         self._count = count
         self._head_tokens = 0
@@ -161,7 +175,7 @@ class _Sizes:
     def _counted(self) -> list[int]:
         if not self._positions:
             turns = self._turns
-            self._head_tokens = sum(map(self._count, turns.head))
+            self._head_tokens = self.num_tools + sum(map(self._count, turns.head))
             borders = [*turns.starts, len(turns.segments)]
             sizes = [sum(map(self._count, turns.segments[start:end])) for start, end in pairwise(borders)]
             self._positions = list(accumulate(sizes, initial=0))
@@ -170,7 +184,10 @@ class _Sizes:
 
 def most_tokens(segments: Sequence[Segment]) -> int:
     """No prompt of these segments is longer, unless its template writes long texts of its own."""
-    return sum(len(segment.text.encode(errors="replace")) + 2 * FALLBACK_GLUE_TOKENS for segment in segments)
+    return sum(
+        len((segment.text + segment.tool_calls).encode(errors="replace")) + 2 * FALLBACK_GLUE_TOKENS
+        for segment in segments
+    )
 
 
 def without_oldest(segments: Sequence[Segment], num_messages: int) -> Sequence[Segment]:
@@ -189,3 +206,15 @@ def least_kept(segments: Sequence[Segment]) -> Sequence[Segment]:
 
 def _num_leading_systems(segments: Sequence[Segment]) -> int:
     return next((i for i, segment in enumerate(segments) if segment.role != "system"), len(segments))
+
+
+def _inside_of_calls(segments: Sequence[Segment]) -> set[int]:
+    """Places between a message that made calls and the last of their results."""
+    inside: set[int] = set()
+    called = None
+    for place, segment in enumerate(segments):
+        if segment.tool_calls:
+            called = place
+        elif segment.role == "tool" and called is not None:
+            inside.update(range(called + 1, place))
+    return inside

@@ -5,7 +5,7 @@ sliding windows, capped scores, a byte-level tokenizer whose Chinese characters 
 Does not know the engine; nothing here is trained, so the text means nothing, but the same seed gives the
 same weights and therefore the same greedy answer.
 
-    python -m inference.models.tiny FOLDER [FAMILY]     makes a model that `MODEL=FOLDER` serves within a second
+    python -m inference.models.tiny FOLDER [FAMILY] [--tools]   makes a model that `MODEL=FOLDER` serves within a second
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+from inference.front.templates import CHATML_WITH_TOOLS
+from inference.tools.formats import HERMES
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
@@ -71,23 +74,27 @@ _FAMILY_SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
-def write_tiny_model(folder: Path | str, family: str = "llama", seed: int = 0, **shape: Any) -> Path:
+def write_tiny_model(
+    folder: Path | str, family: str = "llama", seed: int = 0, *, has_tools: bool = False, **shape: Any
+) -> Path:
     """A folder with a random causal LM (about 0.4 MB, fp32), its tokenizer and its ChatML template.
 
-    `shape` overrides fields of the transformers config, for example `num_hidden_layers=4`.
+    `has_tools`: the template shows functions, and the marks of calls are tokens, as in models that are trained to
+    call. `shape` overrides fields of the transformers config, for example `num_hidden_layers=4`.
     """
     from transformers import AutoConfig, AutoModelForCausalLM
 
     if family not in _FAMILY_SHAPES:
         raise ValueError(f"unknown tiny family {family!r}; there are {', '.join(sorted(_FAMILY_SHAPES))}")
     tokenizer = byte_level_tokenizer()
+    if has_tools:
+        tokenizer.add_tokens([AddedToken(mark, normalized=False) for mark in HERMES.marks])
     ids = {name: tokenizer.token_to_id(token) for name, token in _special_tokens().items()}
     fields = _FAMILY_SHAPES[family] | ids | {"vocab_size": tokenizer.get_vocab_size()} | shape
     config = AutoConfig.for_model(family, **fields)
     folder = _write_model(folder, config, AutoModelForCausalLM, seed)
-    _write_tokenizer(
-        folder, tokenizer, chat_template=CHATML_TEMPLATE, max_length=config.max_position_embeddings
-    )
+    template = CHATML_WITH_TOOLS if has_tools else CHATML_TEMPLATE
+    _write_tokenizer(folder, tokenizer, chat_template=template, max_length=config.max_position_embeddings)
     return folder
 
 
@@ -208,8 +215,9 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("family", nargs="?", default="llama", choices=sorted(_FAMILY_SHAPES))
+    parser.add_argument("--tools", action="store_true", help="with a template that shows functions")
     options = parser.parse_args(argv)
-    print(write_tiny_model(options.folder, options.family))
+    print(write_tiny_model(options.folder, options.family, has_tools=options.tools))
     return 0
 
 

@@ -17,7 +17,7 @@ from inference.front.prompts import PromptBuilder
 from inference.front.sampling import SamplingDefaults
 from inference.front.serve import serve
 from inference.front.spawner import Spawner
-from inference.front.templates import CHATML, ChatTemplate
+from inference.front.templates import CHATML_WITH_TOOLS, ChatTemplate
 from inference.testing.embedding import PAIR_SEPARATOR
 from inference.testing.tokenizer import END_OF_TURN, ByteTokenizer
 
@@ -52,7 +52,7 @@ def scripted_model(config: EngineConfig) -> ServedModel:
     return ServedModel(
         name=config.served_model_name or MODEL_NAME,
         tokenizer=tokenizer,
-        prompts=PromptBuilder(tokenizer, ChatTemplate(CHATML)),
+        prompts=PromptBuilder(tokenizer, ChatTemplate(CHATML_WITH_TOOLS)),
         stop_ids=frozenset({END_OF_TURN}),
         defaults=SamplingDefaults(),
         embed_ids=lambda texts, prefix, max_tokens: [list((prefix + text).encode()) for text in texts],

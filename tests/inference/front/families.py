@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.front.templates import CHATML
+from inference.front.templates import CHATML, CHATML_WITH_TOOLS
 
 _CHATML_TURN = "{{ '<|im_start|>' + m.role + '\n' + %s + '<|im_end|>\n' }}"
 _CHATML_END = "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
@@ -92,32 +92,9 @@ ALL = {
     "shouting": SHOUTING,
 }
 
-# With functions, in the manner of those that call them in marks: offered before everything, called behind the text,
-# and results as turns of the user.
-HERMES_TOOLS = (
-    "{% if tools %}{{ '<|im_start|>system\n' }}"
-    "{% if messages[0].role == 'system' %}{{ messages[0].content + '\n\n' }}{% endif %}"
-    "{{ 'You may call these functions:\n<tools>' }}{% for tool in tools %}{{ '\n' + tool | tojson }}{% endfor %}"
-    '{{ \'\n</tools>\nWrite <tool_call>{"name": ..., "arguments": ...}</tool_call> to call one.<|im_end|>\n\' }}'
-    "{% endif %}"
-    "{% for m in messages %}"
-    "{% if m.role == 'tool' %}"
-    "{% if loop.first or messages[loop.index0 - 1].role != 'tool' %}{{ '<|im_start|>user' }}{% endif %}"
-    "{{ '\n<tool_response>\n' + m.content + '\n</tool_response>' }}"
-    "{% if loop.last or messages[loop.index0 + 1].role != 'tool' %}{{ '<|im_end|>\n' }}{% endif %}"
-    "{% elif m.role == 'assistant' and m.tool_calls %}{{ '<|im_start|>assistant' }}"
-    "{% if m.content %}{{ '\n' + m.content }}{% endif %}"
-    "{% for call in m.tool_calls %}"
-    '{{ \'\n<tool_call>\n{"name": "\' + call.function.name + \'", "arguments": \''
-    " + call.function.arguments | tojson + '}\n</tool_call>' }}"
-    "{% endfor %}{{ '<|im_end|>\n' }}"
-    "{% elif not (tools and loop.first and m.role == 'system') %}"
-    "{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endif %}"
-    "{% endfor %}" + _CHATML_END
-)
 # One call at a time, as JSON that is the whole answer; results are written as JSON, and the functions are indented.
 LLAMA_TOOLS = (
-    '{% if tools is not none %}{{ \'<|im_start|>system\nAnswer with {"name": ..., "parameters": ...} to call one:\n\' }}'
+    '{% if tools is not none %}{{ \'<|im_start|>system\nWrite {"name": ..., "parameters": ...} to call one:\n\' }}'
     "{% for tool in tools %}{{ tool | tojson(indent=4) + '\n\n' }}{% endfor %}{{ '<|im_end|>' }}{% endif %}"
     "{% for m in messages %}"
     "{% if m.tool_calls %}"
@@ -142,11 +119,11 @@ PROSE_TOOLS = (
     "{% endfor %}{{ '<|im_end|>\n' }}{% endfor %}" + _CHATML_END
 )
 # Leaves no place to be found in.
-SHOUTING_TOOLS = HERMES_TOOLS.replace("tool | tojson", "tool | tojson | upper").replace(
-    "m.content +", "m.content | upper +"
+SHOUTING_TOOLS = CHATML_WITH_TOOLS.replace("tool | tojson", "tool | tojson | upper").replace(
+    "message.content +", "message.content | upper +"
 )
 WITH_TOOLS = {
-    "hermes": HERMES_TOOLS,
+    "hermes": CHATML_WITH_TOOLS,
     "llama_json": LLAMA_TOOLS,
     "prose": PROSE_TOOLS,
     "shouting": SHOUTING_TOOLS,

@@ -16,11 +16,14 @@ from inference.front.counters import Counters
 from inference.front.generation import Ending, Generation, GenerationLimits
 from inference.front.model import ServedModel
 from inference.front.model_tokenizer import ModelTokenizer
+from inference.front.offers import Offers, template_json
 from inference.front.ownership import OwnerKeys
 from inference.front.prompts import PromptBuilder
-from inference.front.templates import ChatTemplate
+from inference.front.templates import CHATML_WITH_TOOLS, ChatTemplate
 from inference.models.tiny import byte_level_tokenizer
 from inference.testing.tokenizer import ByteTokenizer
+from inference.tools.calls import Call, as_json
+from inference.tools.functions import Function
 from inference.types import FinishReason, GenerateRequest, Owner, Segment
 from tests.inference.front import families
 
@@ -54,15 +57,21 @@ class Bench:
         )
         self.core, self.counters, self.is_idle = Core(), Counters(), True
         background = Background(self.core)  # type: ignore[arg-type]
-        parts = CanonicalParts(self.model, KEYS, background, self.counters, lambda: self.is_idle)
+        offers = Offers("hermes", tokenizer)
+        parts = CanonicalParts(self.model, KEYS, background, self.counters, offers, lambda: self.is_idle)
         self.canonical = Canonicaliser(parts, is_on=is_on)
 
     def turn(
-        self, text: str = THINKING, *, owner: Owner = OWNER, reason: FinishReason = FinishReason.STOP
+        self,
+        text: str = THINKING,
+        *,
+        owner: Owner = OWNER,
+        reason: FinishReason = FinishReason.STOP,
+        tools: str = "",
     ) -> None:
         """One turn from its question to its end."""
         name = f"g-{owner.conversation}"
-        self.canonical.on_asked(GenerateRequest(name, QUESTION, owner))
+        self.canonical.on_asked(GenerateRequest(name, QUESTION, owner, tools=tools))
         generation = Generation(
             name, 1, GenerationLimits(60, 10_000), tokenizer=self.model.tokenizer, clock=lambda: 0.0
         )
@@ -96,6 +105,21 @@ async def test_a_turn_that_ended_is_prefilled_as_the_next_prompt_will_have_it() 
     assert (prefill.salt, prefill.conversation) == (KEYS.salt(OWNER), KEYS.conversation(OWNER))
     assert prefill.is_background
     assert prefill.max_tokens == 0
+
+
+async def test_a_turn_that_called_is_prefilled_as_the_prompt_with_the_result_will_have_it() -> None:
+    """The answer comes back as text and calls: here without the blanks that the template would trim."""
+    bench = Bench(CHATML_WITH_TOOLS.replace("message.content", "message.content | trim"))
+    tools = template_json([Function("add", "Adds.")])
+    bench.turn('So:\n\n<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>', tools=tools)
+    await bench.idle()
+    (prefill,) = bench.core.prefills
+    call = Segment("assistant", "So:", tool_calls=as_json([Call("add", '{"a": 1}', "call_1")]))
+    history = [*QUESTION, call, Segment("tool", "42", tool_call_id="call_1")]
+    following = bench.model.prompts.build(history, tools=tools)
+    assert prefill.prompt_ids == following.ids[: len(prefill.prompt_ids)]
+    spelled = bench.model.tokenizer.decode(prefill.prompt_ids)
+    assert "Adds." in spelled and spelled.endswith("<tool_response>\n")
 
 
 async def test_a_prefill_is_counted_when_it_is_done() -> None:

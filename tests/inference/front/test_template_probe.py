@@ -8,8 +8,8 @@ from inference import settings
 from inference.config import EngineConfig
 from inference.front.model_folder import read_model_folder
 from inference.front.prompts import PromptBuilder
-from inference.front.template_probe import WORST_CASE, in_words, probe, tell
-from inference.front.templates import ChatTemplate
+from inference.front.template_probe import WORST_CASE, in_words, probe, tell, tool_format
+from inference.front.templates import CHATML_WITH_TOOLS, ChatTemplate
 from inference.models.resolve import resolve
 from inference.testing.tokenizer import ByteTokenizer
 from inference.types import TemplateFindings
@@ -97,3 +97,24 @@ def test_the_default_model_keeps_old_turns_and_brings_a_system_prompt() -> None:
     folder = resolve(EngineConfig().model, settings.read(EngineConfig).data_dir)
     model = read_model_folder(folder, None)
     assert probe(model.prompts, model.tokenizer) == TemplateFindings(True, False, False, True, True)
+
+
+def tools_found(source: str) -> str:
+    tokenizer = ByteTokenizer()
+    return tool_format(PromptBuilder(tokenizer, ChatTemplate(source)), tokenizer)
+
+
+def test_a_template_is_known_for_the_calls_that_it_writes() -> None:
+    """By its own example of a call: one that nobody here can read is none, and so is a template without functions."""
+    found = {family: tools_found(source) for family, source in families.WITH_TOOLS.items()}
+    assert found == {"hermes": "hermes", "llama_json": "llama_json", "prose": "", "shouting": ""}
+    assert not any(map(tools_found, [*families.ALL.values(), families.REFUSING, "always the same"]))
+    assert tools_found(CHATML_WITH_TOOLS.replace("tool | tojson", "'?'")) == ""
+    assert tools_found(CHATML_WITH_TOOLS.replace("message.content + '\n</tool_response>", "'")) == ""
+
+
+@pytest.mark.model
+def test_the_default_model_has_no_tools() -> None:
+    folder = resolve(EngineConfig().model, settings.read(EngineConfig).data_dir)
+    model = read_model_folder(folder, None)
+    assert tool_format(model.prompts, model.tokenizer) == ""

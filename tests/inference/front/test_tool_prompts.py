@@ -15,7 +15,7 @@ from inference.errors import InvalidRequest
 from inference.front import frames
 from inference.front.model_tokenizer import ModelTokenizer
 from inference.front.prompts import Prompt, PromptBuilder
-from inference.front.templates import Chat, ChatTemplate
+from inference.front.templates import CHATML_WITH_TOOLS, Chat, ChatTemplate
 from inference.models.tiny import byte_level_tokenizer
 from inference.tools import calls
 from inference.tools.calls import Call
@@ -24,7 +24,9 @@ from tests.inference.front import families
 
 # As in vocabularies of models that call functions: the marks of a call are single tokens, and no special ones.
 MARKS = ("<tool_call>", "</tool_call>")
-HOSTILE = ("<|im_end|>", "<|im_start|>system\n", "<tool_call>", "</tool_call>", "<|im_", "end|>", '"', "\\", "\n", "}", "a", "你")  # fmt: skip
+HOSTILE = (
+    "<|im_end|>", "<|im_start|>system\n", *MARKS, "<|im_", "end|>", '"', "\\", "\n", "}", "a", "你",
+)  # fmt: skip
 TEXTS = st.lists(st.sampled_from(HOSTILE) | st.text(max_size=3), max_size=5).map(
     lambda parts: "".join(parts).encode("utf-8", "replace").decode()
 )
@@ -161,7 +163,7 @@ def test_turn_two_begins_with_turn_one_as_it_was(tokenizer: ModelTokenizer, fami
 def test_results_and_calls_are_never_merged_with_their_neighbours(tokenizer: ModelTokenizer) -> None:
     strict = ChatTemplate(
         "{% if messages[0].role == 'user' and messages | length > 1 and messages[1].role == 'user' %}"
-        "{{ raise_exception('merge') }}{% endif %}" + families.HERMES_TOOLS
+        "{{ raise_exception('merge') }}{% endif %}" + CHATML_WITH_TOOLS
     )
     history = [Segment("user", "Hello"), *called(), *called(call_id="call_2")[1:]]
     text = PromptBuilder(tokenizer, strict).build(history).text

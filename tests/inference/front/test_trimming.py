@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.config import EngineConfig
+from inference.front.offers import template_json
 from inference.front.prompts import Prompt
 from inference.front.trimming import Room, Trimmer, least_kept, room_for, without_oldest
 from inference.testing.front import scripted_model
+from inference.tools.calls import Call, as_json
+from inference.tools.functions import Function
 from inference.types import Segment
 
 MODEL = scripted_model(EngineConfig())
@@ -122,7 +126,7 @@ def test_the_answer_gets_the_room_it_asks_for_up_to_a_quarter_of_the_window() ->
 def test_a_short_history_is_rendered_once_and_a_long_one_a_few_times_whatever_its_length() -> None:
     builds: list[int] = []
 
-    def build(segments: list[Segment], **options: bool) -> Prompt:
+    def build(segments: list[Segment], **options: Any) -> Prompt:
         builds.append(len(segments))
         return MODEL.prompts.build(segments, **options)
 
@@ -139,8 +143,8 @@ def test_a_short_history_is_rendered_once_and_a_long_one_a_few_times_whatever_it
 def test_what_counts_in_the_end_are_the_ids_of_the_prompt() -> None:
     """A template that writes more than its messages let expect: one more stride has to go."""
 
-    def build(segments: Sequence[Segment], *, add_generation_prompt: bool = True) -> Prompt:
-        prompt = MODEL.prompts.build(segments, add_generation_prompt=add_generation_prompt)
+    def build(segments: Sequence[Segment], **options: Any) -> Prompt:
+        prompt = MODEL.prompts.build(segments, **options)
         return replace(prompt, ids=[*prompt.ids, *[0] * 550]) if len(segments) > 4 else prompt
 
     room = room_for(WINDOW, None)
@@ -207,3 +211,48 @@ def test_a_greeting_before_the_first_question_goes_first() -> None:
     ]
     fitted = trimmer().fit([*segments, Segment("user", "last")], room_for(256, None))
     assert list(fitted.segments) == [*segments[1:], Segment("user", "last")]
+
+
+CALLS = as_json([Call("look_up", '{"thing": "x"}', "call_1")])
+
+
+def called(number: int) -> list[Segment]:
+    """A turn that calls, hears something from the user in between, gets its result and answers."""
+    question, answer = turn(number)
+    call = Segment("assistant", "", tool_calls=CALLS)
+    result = Segment("tool", "found".ljust(60, "."), tool_call_id="call_1")
+    return [question, call, Segment("user", "Hurry up."), result, answer]
+
+
+def test_a_result_is_never_left_without_its_call() -> None:
+    segments = [
+        SYSTEM,
+        *(segment for number in range(40) for segment in called(number)),
+        Segment("user", "And?"),
+    ]
+    room = room_for(WINDOW, None)
+    for num_extra in range(0, 1200, 100):
+        fitted = trimmer().fit([*segments[:-1], Segment("user", "?" * (1 + num_extra))], room)
+        assert fitted.trimmed_messages and len(fitted.prompt.ids) <= room.prompt_tokens
+        assert fitted.segments[1].text.startswith("Q")
+        assert all(
+            before.tool_calls or before.text == "Hurry up."
+            for before, segment in pairwise(fitted.segments)
+            if segment.role == "tool"
+        )
+
+
+def test_the_functions_that_every_prompt_shows_take_their_part_of_the_window() -> None:
+    tools, builds = template_json([Function("look_up", "x" * 700)]), []
+
+    def build(segments: Sequence[Segment], **options: Any) -> Prompt:
+        builds.append(len(segments))
+        return MODEL.prompts.build(segments, **options)
+
+    room, one = room_for(WINDOW, None), Trimmer(build, MODEL.tokenizer)
+    fitted = one.fit(history(40), room, tools=tools)
+    assert len(fitted.prompt.ids) <= room.prompt_tokens and "x" * 700 in fitted.prompt.text
+    assert fitted.trimmed_messages > trimmer().fit(history(40), room).trimmed_messages
+    builds.clear()
+    one.fit(history(40), room, tools=tools)
+    assert len(builds) <= 2
