@@ -25,8 +25,8 @@ DOORS = frozenset({"socket", "api", "v1", "worker"})
 CACHE_OUTCOMES = frozenset({"hit-exact", "hit-semantic", "stale-exact", "stale-semantic", "miss", "bypass"})
 REFUSALS = frozenset(
     {
-        "rate_limited", "queue_full", "engine_unavailable", "model_loading", "invalid_request", "unauthenticated",
-        "context_length_exceeded", "not_cached", "not_found", "draining",
+        "rate_limited", "quota_exceeded", "queue_full", "engine_unavailable", "model_loading", "invalid_request",
+        "unauthenticated", "context_length_exceeded", "not_cached", "not_found", "draining",
     }
 )  # fmt: skip
 

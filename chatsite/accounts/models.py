@@ -219,6 +219,23 @@ class QuotaUse(models.Model):
         return f"{self.subject} since {self.window_start}"
 
 
+class QuotaHold(models.Model):
+    """What one unfinished answer holds of its quotas: which counters, and how many tokens in each.
+
+    Deleted by whoever settles it, so nothing is settled twice. It hangs on no row of the answer: who erases an answer
+    in the making pays for it all the same.
+    """
+
+    generation = models.UUIDField(primary_key=True)
+    uses = ArrayField(models.BigIntegerField())
+    tokens = models.PositiveBigIntegerField()
+    # Later than the answer's deadline: what still stands then has nobody left who would settle it.
+    expires_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.tokens} tokens of {self.generation}"
+
+
 class Price(models.Model):
     """What a model's tokens and device-time cost from a moment on; `model` may end in * and names all that begin so."""
 

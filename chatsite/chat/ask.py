@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
-from chatsite.accounts import quota
 from chatsite.chat import feedback, generations, prompt, store
+from chatsite.chat.admission import counting_refusals
 from chatsite.chat.live import LiveAnswer
 from chatsite.chat.models import LIVE_STATES, Message
 from chatsite.chat.reply import answer
@@ -19,8 +19,7 @@ from chatsite.chat.running import running
 from chatsite.chat.store import Question, Stored
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
-from chatsite.errors import ReplyRefused
-from chatsite.metrics import observe_refusal
+from chatsite.engine import engine_info
 
 # A second question waits for the answer above it, because that is part of what the model is given.
 WAIT_STEP_S = 0.1
@@ -36,26 +35,18 @@ class Asked:
 
 async def ask(caller: Caller, question: Question) -> Asked:
     """Stores the question and starts its answer. Raises ReplyRefused and RequestError, with nothing stored."""
-    await _check_quota(caller)
-    stored = await run_in_db(store.store_question, caller.user_id, question)
+    storing = run_in_db(store.store_question, caller, question, await engine_info())
+    stored = await counting_refusals(storing)
     return _begin(caller, stored, is_refresh=False)
 
 
 async def ask_again(caller: Caller, client_message_id: UUID, message: UUID) -> Asked:
     """Starts another answer to the same question; the cache is refreshed, not read."""
-    await _check_quota(caller)
-    stored = await run_in_db(store.store_regeneration, caller.user_id, client_message_id, message)
+    storing = run_in_db(store.store_regeneration, caller, client_message_id, message, await engine_info())
+    stored = await counting_refusals(storing)
     if stored.is_new:
         await feedback.asked_again(caller, message)
     return _begin(caller, stored, is_refresh=True)
-
-
-async def _check_quota(caller: Caller) -> None:
-    try:
-        await quota.check(caller)
-    except ReplyRefused as refusal:
-        observe_refusal(refusal.code)
-        raise
 
 
 def _begin(caller: Caller, stored: Stored, *, is_refresh: bool) -> Asked:

@@ -153,8 +153,6 @@ class Generation(models.Model):
     generated_tokens = models.PositiveIntegerField(default=0)
     # Messages of the history that were too many for the model's window; the oldest are left out first.
     trimmed_messages = models.PositiveIntegerField(default=0)
-    # What admission holds against the quotas until the end says what was used.
-    reserved_tokens = models.PositiveIntegerField(default=0, db_default=0)
     queue_ms = models.FloatField(default=0)
     prefill_ms = models.FloatField(default=0)
     decode_ms = models.FloatField(default=0)

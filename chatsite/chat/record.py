@@ -15,6 +15,7 @@ from django.db import Error as DatabaseError
 from django.db import transaction
 
 from chatsite.accounts import usage
+from chatsite.accounts.quotas import settlement
 from chatsite.chat import generations
 from chatsite.chat.events import Durations
 from chatsite.chat.generations import Ending, Progress
@@ -120,4 +121,14 @@ def _finish(generation: UUID, outcome: Outcome, durations: Durations, progress: 
                 peak_kv_bytes=outcome.usage.peak_kv_bytes,
                 block_seconds=outcome.usage.block_seconds,
             )
+        if standing in FINAL_STATES:
+            _settle(generation, outcome)
     return standing
+
+
+def _settle(generation: UUID, outcome: Outcome) -> None:
+    """A question that the server had no room for costs nothing; every other one is a request, whatever came of it."""
+    if outcome.refusal is not None and outcome.refusal.is_retryable:
+        settlement.give_back(generation)
+    else:
+        settlement.settle(generation, outcome.counts.prompt_tokens + outcome.counts.generated_tokens)

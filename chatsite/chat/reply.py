@@ -11,26 +11,23 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
-from datetime import timedelta
 
 from django.conf import settings
-from django.db.models.functions import Now
 
-from chatsite.accounts import quota
 from chatsite.chat import again_asked, flight, generations, outcome, semantic
+from chatsite.chat.admission import admitted
 from chatsite.chat.ending import cancel_in_engine, completed, kept, said, settled
 from chatsite.chat.events import Accepted, ReplyEvent
 from chatsite.chat.live import LiveAnswer
-from chatsite.chat.models import Generation, State
+from chatsite.chat.models import State
 from chatsite.chat.outcome import Outcome
 from chatsite.chat.record import Record
 from chatsite.chat.relay import relay, replay
 from chatsite.chat.running import running
 from chatsite.chat.semantic import Looked
-from chatsite.chat.turn import Caller, Turn
+from chatsite.chat.turn import Turn
 from chatsite.db import run_in_db
 from chatsite.engine import engine, engine_info
-from chatsite.errors import ReplyRefused
 from chatsite.metrics import observe_refusal, observe_reply
 from inference.errors import EngineError, ModelLoading
 from inference.types import GenerateRequest, Owner, Submitted
@@ -45,10 +42,11 @@ LOADING_STEP_S = 0.5
 async def reply(turn: Turn) -> AsyncGenerator[ReplyEvent]:
     """The events of one answer. Raises ReplyRefused before the first of them.
 
+    A turn that was not counted yet is (`admission.admitted`, where doors count several at once).
     Closing the iterator of a `/v1` turn cancels the answer at once; that of a stored one goes on without a listener.
     """
-    if turn.stored is None:
-        await _admit(turn)
+    if turn.stored is None and turn.standings is None:
+        (turn,) = await admitted([turn])
     live = running().begin(LiveAnswer(turn.generation), lambda live: answer(turn, live))
     try:
         async for event in live.follow():
@@ -174,33 +172,6 @@ async def _leave(turn: Turn, record: Record) -> None:
     settlement = await settled(record, outcome.CANCELLED)
     if settlement is not None:
         observe_reply(await said(record, outcome.CANCELLED, *settlement), door="v1")
-
-
-async def check_quota(caller: Caller, num_answers: int = 1) -> None:
-    """For doors that ask several questions at once: all fit, or none is asked. Raises ReplyRefused."""
-    try:
-        await quota.check(caller, num_answers)
-    except ReplyRefused as refusal:
-        observe_refusal(refusal.code)
-        raise
-
-
-async def _admit(turn: Turn) -> None:
-    """Quota first, then the row by which an answer without a conversation is found after a crash."""
-    await check_quota(turn.caller)
-    await run_in_db(_open, turn)
-
-
-def _open(turn: Turn) -> None:
-    Generation.objects.create(
-        id=turn.generation,
-        user_id=turn.caller.user_id,
-        api_key_id=turn.caller.api_key,
-        kv_conversation=turn.conversation,
-        lease_owner=generations.lease_owner(),
-        lease_until=generations.lease_until(),
-        deadline_at=Now() + timedelta(seconds=settings.CONFIG.deadline_s),
-    )
 
 
 def _accept_api(turn: Turn, live: LiveAnswer, looked: Looked | None, trimmed_messages: int = 0) -> None:

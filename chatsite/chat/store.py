@@ -1,6 +1,7 @@
 """Acknowledged means durable: a question, its queued answer and its generation are stored in one transaction.
 
-The conversation's row lock puts concurrent sends in one order; `client_message_id` makes repeats harmless.
+The conversation's row lock puts concurrent sends in one order; `client_message_id` makes repeats harmless. The
+question is counted against the caller's quotas in the same transaction.
 Synchronous: callers go through `run_in_db`. Knows no engine and no transport.
 """
 
@@ -14,10 +15,13 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
-from chatsite.chat import generations
+from chatsite.accounts.quotas import admission
+from chatsite.chat import bounds, generations
 from chatsite.chat.models import Conversation, Generation, Message, Role, State
 from chatsite.chat.texts import checked_question
+from chatsite.chat.turn import Caller
 from chatsite.errors import InvalidRequest, NotFound, SameIdOtherText
+from inference.types import EngineInfo
 
 TITLE_CHARS = 60
 # A first message names no conversation; the same message sent again must find the one it made.
@@ -49,11 +53,15 @@ class Stored:
     is_new: bool
 
 
-def store_question(user_id: int, question: Question) -> Stored:
-    """Stores a question with its queued answer, or finds those of an earlier copy. Raises RequestError."""
+def store_question(caller: Caller, question: Question, info: EngineInfo | None = None) -> Stored:
+    """Stores a question with its queued answer, or finds those of an earlier copy.
+
+    Raises RequestError, and ReplyRefused by the caller's quotas; then nothing is stored.
+    """
     text = checked_question(question.text, settings.CONFIG.max_message_chars)
     with transaction.atomic():
-        conversation = _locked_for(user_id, question)
+        admission.one_at_a_time(caller.user_id)
+        conversation = _locked_for(caller.user_id, question)
         earlier = conversation.messages.filter(client_message_id=question.client_message_id).first()
         if earlier is not None:
             if earlier.role != Role.USER or earlier.text != text:
@@ -68,18 +76,23 @@ def store_question(user_id: int, question: Question) -> Stored:
         )
         if not conversation.title:
             conversation.title = _title(text)
-        return _queue_answer(conversation, message, user_id)
+        return _queue_answer(conversation, message, caller, info)
 
 
-def store_regeneration(user_id: int, client_message_id: UUID, message_id: UUID) -> Stored:
-    """Stores a new queued answer beside the old one that `message_id` is, or below the question that it is."""
+def store_regeneration(
+    caller: Caller, client_message_id: UUID, message_id: UUID, info: EngineInfo | None = None
+) -> Stored:
+    """Stores a new queued answer beside the old one that `message_id` is, or below the question that it is.
+
+    Raises RequestError, and ReplyRefused by the caller's quotas; then nothing is stored.
+    """
     with transaction.atomic():
-        found = (
-            Message.objects.filter(pk=message_id, conversation__owner=user_id).values("conversation").first()
-        )
+        admission.one_at_a_time(caller.user_id)
+        mine = Message.objects.filter(pk=message_id, conversation__owner=caller.user_id)
+        found = mine.values("conversation").first()
         if found is None:
             raise NotFound("there is no such message.")
-        conversation = locked(user_id, found["conversation"])
+        conversation = locked(caller.user_id, found["conversation"])
         message = conversation.messages.select_related("parent").get(pk=message_id)
         question = message if message.role == Role.USER else message.parent
         if question is None:
@@ -89,7 +102,7 @@ def store_regeneration(user_id: int, client_message_id: UUID, message_id: UUID) 
             if earlier.role != Role.ASSISTANT or earlier.parent_id != question.pk:
                 raise SameIdOtherText("this client_message_id was used for another message.")
             return _stored(conversation, question, earlier, is_new=False)
-        return _queue_answer(conversation, question, user_id, client_message_id)
+        return _queue_answer(conversation, question, caller, info, client_message_id)
 
 
 def _locked_for(user_id: int, question: Question) -> Conversation:
@@ -121,7 +134,11 @@ def _parent_of(conversation: Conversation, question: Question) -> UUID | None:
 
 
 def _queue_answer(
-    conversation: Conversation, question: Message, user_id: int, client_message_id: UUID | None = None
+    conversation: Conversation,
+    question: Message,
+    caller: Caller,
+    info: EngineInfo | None,
+    client_message_id: UUID | None = None,
 ) -> Stored:
     answer = Message.objects.create(
         conversation=conversation,
@@ -132,7 +149,8 @@ def _queue_answer(
     )
     Generation.objects.create(
         message=answer,
-        user_id=user_id,
+        user_id=caller.user_id,
+        api_key_id=caller.api_key,
         lease_owner=generations.lease_owner(),
         lease_until=generations.lease_until(),
         deadline_at=Now() + timedelta(seconds=settings.CONFIG.deadline_s),
@@ -140,7 +158,15 @@ def _queue_answer(
     conversation.active_leaf = answer
     conversation.updated_at = Now()
     conversation.save(update_fields=["active_leaf", "updated_at", "title"])
-    return _stored(conversation, question, answer, is_new=True)
+    stored = _stored(conversation, question, answer, is_new=True)
+    # Last, because until the end of the transaction others wait for the counters.
+    admission.admit_answers(caller, [stored.generation], lambda _: _most_tokens(conversation, info))
+    return stored
+
+
+def _most_tokens(conversation: Conversation, info: EngineInfo | None) -> int:
+    max_tokens = conversation.parameters.get("max_tokens")
+    return bounds.most_tokens(bounds.of_conversation(conversation), max_tokens, info)
 
 
 def _first_answer(question: Message) -> Message:

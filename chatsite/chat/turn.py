@@ -6,9 +6,13 @@ Plain values made by the doors (`consumers`, the REST API) and read by `reply`. 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from inference.types import Sampling, Segment
+
+if TYPE_CHECKING:
+    from chatsite.accounts.quotas.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +65,5 @@ class Turn:
     is_offline: bool = False  # bulk work: fills what interactive questions leave free
     # A history that is longer than the model's window loses its oldest turns instead of being refused.
     may_trim: bool = True
+    # How the caller's quotas stood when this was counted; None before that.
+    standings: tuple[Standing, ...] | None = None

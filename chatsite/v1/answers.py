@@ -13,7 +13,7 @@ from django.conf import settings
 
 from chatsite.chat.coalesce import coalesce
 from chatsite.chat.events import Accepted, Counts, Ended, Piece, ReplyEvent
-from chatsite.chat.reply import check_quota, reply
+from chatsite.chat.reply import reply
 from chatsite.chat.turn import Turn
 from chatsite.sse import Pump
 from chatsite.v1.errors import ApiError, failure_of
@@ -62,7 +62,7 @@ async def gathered(turns: Sequence[Turn]) -> tuple[list[Answer], Accepted | None
     answers = [Answer() for _ in turns]
     accepted: Accepted | None = None
     # When the client goes away Django cancels this coroutine, and leaving the block ends the generations.
-    async with aclosing(merged([reply(turn) for turn in await admitted(turns)])) as events:
+    async with aclosing(merged([reply(turn) for turn in turns])) as events:
         async for index, event in events:
             match event:
                 case Accepted():
@@ -76,18 +76,10 @@ async def gathered(turns: Sequence[Turn]) -> tuple[list[Answer], Accepted | None
     return answers, accepted
 
 
-async def pumped(turns: Sequence[Turn]) -> Pump[AnswerEvent]:
+def pumped(turns: Sequence[Turn]) -> Pump[AnswerEvent]:
     """The events of all answers, by choice, in the order of their arrival. The caller closes it."""
     config = settings.CONFIG
     streams: list[AsyncGenerator[ReplyEvent]] = [
-        coalesce(reply(turn), config.coalesce_tokens, config.coalesce_ms / 1000)
-        for turn in await admitted(turns)
+        coalesce(reply(turn), config.coalesce_tokens, config.coalesce_ms / 1000) for turn in turns
     ]
     return Pump(merged(streams))
-
-
-async def admitted(turns: Sequence[Turn]) -> Sequence[Turn]:
-    """The turns, when all of them may be asked now; each is counted again by the flow. Raises ReplyRefused."""
-    if len(turns) > 1:
-        await check_quota(turns[0].caller, len(turns))
-    return turns

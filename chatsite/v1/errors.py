@@ -6,12 +6,15 @@ Knows HTTP statuses and the two trees of errors behind the door; does not know w
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from django.http import JsonResponse
 
+from chatsite.accounts.quotas.refusals import QuotaExceeded
 from chatsite.chat.events import Ended
 from chatsite.chat.models import State
 from chatsite.errors import SiteError
+from chatsite.v1.limits import limit_headers
 from inference.errors import EngineError
 
 RETRY_AFTER_S = 1.0
@@ -43,12 +46,14 @@ class ApiError(Exception):
         *,
         param: str | None = None,
         retry_after_s: float | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.message = message
         self.param = param
+        self.headers = headers or {}
         self.retry_after_s = retry_after_s if retry_after_s is not None or status != 503 else RETRY_AFTER_S
 
 
@@ -58,7 +63,10 @@ def invalid(param: str | None, message: str, code: str = "invalid_value") -> Api
 
 
 def from_site(error: SiteError) -> ApiError:
-    return ApiError(error.status, error.code, error.message, retry_after_s=error.retry_after_s)
+    headers = limit_headers(error.standings) if isinstance(error, QuotaExceeded) else None
+    return ApiError(
+        error.status, error.code, error.message, retry_after_s=error.retry_after_s, headers=headers
+    )
 
 
 def from_engine(error: EngineError) -> ApiError:
@@ -86,7 +94,7 @@ def body_of(error: ApiError) -> dict[str, dict[str, str | None]]:
 
 
 def response_of(error: ApiError) -> JsonResponse:
-    response = JsonResponse(body_of(error), status=error.status)
+    response = JsonResponse(body_of(error), status=error.status, headers=error.headers)
     if error.retry_after_s is not None:
         response["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
     elif error.status >= 500:

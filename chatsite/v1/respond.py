@@ -8,10 +8,12 @@ from django.http import JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from chatsite.accounts.grants import Grant
+from chatsite.chat.admission import admitted
 from chatsite.chat.turn import Turn
 from chatsite.sse import HEADERS
 from chatsite.v1.answers import gathered, pumped
 from chatsite.v1.formats import Form, answer_headers
+from chatsite.v1.limits import limit_headers
 from chatsite.v1.stream import read_head, stream
 
 IGNORED_FIELDS = "X-Ignored-Fields"
@@ -19,7 +21,10 @@ IGNORED_FIELDS = "X-Ignored-Fields"
 
 async def respond(turns: Sequence[Turn], form: Form, *, streams: bool, ignored: str) -> HttpResponseBase:
     """`ignored` names fields of the request that mean nothing here. Raises the refusal of any turn."""
-    response = await (_streamed if streams else _whole)(turns, form)
+    counted = await admitted(turns)
+    response = await (_streamed if streams else _whole)(counted, form)
+    for name, value in limit_headers(counted[0].standings or ()).items():
+        response[name] = value
     if ignored:
         response[IGNORED_FIELDS] = ignored
     return response
@@ -31,7 +36,7 @@ async def _whole(turns: Sequence[Turn], form: Form) -> HttpResponseBase:
 
 
 async def _streamed(turns: Sequence[Turn], form: Form) -> HttpResponseBase:
-    pump = await pumped(turns)
+    pump = pumped(turns)
     try:
         accepted, early = await read_head(pump, len(turns))
     except BaseException:

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 from django.utils import timezone
 
+from chatsite.accounts.callers import caller_of_user
 from chatsite.accounts.models import User
 from chatsite.chat import generations, store
 from chatsite.chat.adoption import adopt_orphans, reap
@@ -58,7 +59,7 @@ async def test_a_dead_process_is_noticed_by_its_lease(socket: Socket, monkeypatc
 
 
 async def test_what_the_engine_does_not_know_becomes_interrupted(engine: Any, user: User) -> None:
-    orphan = await run_in_db(store.store_question, user.pk, store.Question(uuid4(), "lost"))
+    orphan = await run_in_db(store.store_question, caller_of_user(user), store.Question(uuid4(), "lost"))
     await run_in_db(generations.release, orphan.generation)
     adopter = Running()
     assert await adopt_orphans(adopter) == 1
@@ -68,8 +69,8 @@ async def test_what_the_engine_does_not_know_becomes_interrupted(engine: Any, us
 
 
 async def test_the_reaper_ends_what_is_long_past_its_deadline(engine: Any, user: User) -> None:
-    late = await run_in_db(store.store_question, user.pk, store.Question(uuid4(), "late"))
-    young = await run_in_db(store.store_question, user.pk, store.Question(uuid4(), "young"))
+    late = await run_in_db(store.store_question, caller_of_user(user), store.Question(uuid4(), "late"))
+    young = await run_in_db(store.store_question, caller_of_user(user), store.Question(uuid4(), "young"))
     past = timezone.now() - timedelta(seconds=60)
     await run_in_db(Generation.objects.filter(pk=late.generation).update, deadline_at=past)
     assert await reap() == 1
@@ -83,7 +84,7 @@ async def test_the_reaper_ends_what_is_long_past_its_deadline(engine: Any, user:
 
 
 async def test_a_lease_can_be_kept_only_by_its_owner(engine: Any, user: User) -> None:
-    row = await run_in_db(store.store_question, user.pk, store.Question(uuid4(), "mine"))
+    row = await run_in_db(store.store_question, caller_of_user(user), store.Question(uuid4(), "mine"))
     progress = generations.Progress("text", (1, 2), "tokenizer", 2)
     assert await run_in_db(generations.checkpoint, row.generation, progress)
     assert not await run_in_db(generations.adopt, row.generation)

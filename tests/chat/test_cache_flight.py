@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 from django.conf import settings
 
+from chatsite.accounts.callers import caller_of_user
 from chatsite.accounts.models import User
 from chatsite.chat.adoption import adopt_orphans
 from chatsite.chat.ending import stop
@@ -19,7 +20,7 @@ from chatsite.chat.events import Accepted, Ended, Piece
 from chatsite.chat.models import Generation
 from chatsite.chat.reply import reply
 from chatsite.chat.running import Running, running
-from chatsite.chat.turn import Caller, Turn
+from chatsite.chat.turn import Turn
 from chatsite.db import run_in_db
 from chatsite.engine import engine as client
 from inference.testing import EngineProcess, script_text
@@ -65,7 +66,7 @@ async def caching_site(
 
 
 def turn_of(user: User, text: str, **changes: Any) -> Turn:
-    return Turn(Caller(user.pk, "default"), uuid4(), (Segment("user", text),), **changes)
+    return Turn(caller_of_user(user), uuid4(), (Segment("user", text),), **changes)
 
 
 async def read(turn: Turn, heard: Heard) -> Heard:

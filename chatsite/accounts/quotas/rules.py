@@ -1,0 +1,89 @@
+"""The quotas in force for a caller, each with the window that runs now.
+
+Read anew for every admission, so that what staff change counts in every process from the next question on. Knows who
+asks; knows no counter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from chatsite.accounts.models import Quota
+from chatsite.chat.turn import Caller
+
+Applies = Quota.Applies
+# Whom a quota counts for, and among those of one window which comes first: one's own, a guest's, everybody's.
+COUNTS_FOR = {
+    Applies.TENANT: "tenant",
+    Applies.EACH_TENANT: "tenant",
+    Applies.KEY: "key",
+    Applies.EACH_KEY: "key",
+    Applies.USER: "user",
+    Applies.EACH_GUEST: "user",
+    Applies.EACH_USER: "user",
+}
+PRECEDENCE = {applies: place for place, applies in enumerate(COUNTS_FOR)}
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One quota as it binds one subject in the window that began at `starts_at`. None: no limit of this kind."""
+
+    counts_for: str  # tenant, key, user
+    subject: str
+    window_s: int
+    starts_at: datetime
+    max_requests: int | None
+    max_tokens: int | None
+
+    @property
+    def resets_at(self) -> datetime:
+        return self.starts_at + timedelta(seconds=self.window_s)
+
+
+def in_force(caller: Caller) -> list[Limit]:
+    """At most one for each of the caller's subjects and lengths of window."""
+    subjects = subjects_of(caller)
+    chosen: dict[tuple[str, int], Any] = {}
+    for quota in sorted(_applying(caller), key=lambda quota: PRECEDENCE[Applies(quota.applies)]):
+        chosen.setdefault((COUNTS_FOR[Applies(quota.applies)], quota.window_s), quota)
+    return [
+        Limit(
+            counts_for,
+            subjects[counts_for],
+            window_s,
+            window_start(quota.now, window_s),
+            quota.max_requests,
+            quota.max_tokens,
+        )
+        for (counts_for, window_s), quota in chosen.items()
+    ]
+
+
+def subjects_of(caller: Caller) -> dict[str, str]:
+    """The names under which a caller is counted."""
+    subjects = {"tenant": f"tenant:{caller.tenant}", "user": f"user:{caller.user_id}"}
+    return subjects if caller.api_key is None else subjects | {"key": f"key:{caller.api_key}"}
+
+
+def window_start(now: datetime, window_s: int) -> datetime:
+    """When the window began: windows follow each other from the epoch on, so every process has the same."""
+    seconds = int(now.timestamp())
+    return datetime.fromtimestamp(seconds - seconds % window_s, UTC)
+
+
+def _applying(caller: Caller) -> Iterable[Any]:
+    """The rows, each with `now`, the database's time."""
+    applying = Q(applies__in=[Applies.EACH_TENANT, Applies.EACH_USER])
+    applying |= Q(tenant=int(caller.tenant)) | Q(user=caller.user_id)
+    if caller.is_guest:
+        applying |= Q(applies=Applies.EACH_GUEST)
+    if caller.api_key is not None:
+        applying |= Q(applies=Applies.EACH_KEY) | Q(api_key=caller.api_key)
+    return Quota.objects.filter(applying).annotate(now=Now())

@@ -1,0 +1,68 @@
+"""From what an answer held to what it used: once, whoever ends it and however often they try.
+
+Call in the transaction that stores the end. A window that is over meanwhile is settled where it was held. Knows
+holds, counters and the ledger; knows no flow.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import DateTimeField, ExpressionWrapper, F, Value
+from django.db.models.functions import Greatest, Now
+
+from chatsite.accounts.models import QuotaHold, QuotaUse, UsageRecord
+
+BATCH = 10_000
+# Counters stay so long after their window; what is settled later finds none, and needs none.
+KEPT_FOR = timedelta(hours=1)
+
+
+def settle(generation: UUID, used_tokens: int) -> None:
+    """Charges what the ledger booked; `used_tokens` where it has no row, because all rows were erased."""
+    booked = UsageRecord.objects.filter(generation=generation).values("prompt_tokens", "generated_tokens")
+    for row in booked:
+        used_tokens = row["prompt_tokens"] + row["generated_tokens"]
+    _close(generation, requests=0, tokens=used_tokens)
+
+
+def give_back(generation: UUID) -> None:
+    """As if it had not been asked."""
+    _close(generation, requests=1, tokens=0)
+
+
+def settle_expired() -> int:
+    """Charges in full what was held for answers that nobody ended, because nobody knows what they used; how many."""
+    expired = QuotaHold.objects.filter(expires_at__lte=Now()).values_list("generation", "tokens")
+    late = list(expired[:BATCH])
+    for generation, tokens in late:
+        with transaction.atomic():
+            settle(generation, tokens)
+    return len(late)
+
+
+def forget_old() -> int:
+    """Deletes counters of windows that are over; how many."""
+    ended_at = ExpressionWrapper(
+        F("window_start") + F("window_s") * Value(timedelta(seconds=1)), output_field=DateTimeField()
+    )
+    old = QuotaUse.objects.alias(ended_at=ended_at).filter(
+        window_start__lte=Now() - KEPT_FOR, ended_at__lte=Now() - KEPT_FOR
+    )
+    return QuotaUse.objects.filter(pk__in=old.values("pk")[:BATCH]).delete()[0]
+
+
+def _close(generation: UUID, *, requests: int, tokens: int) -> None:
+    """Takes the hold away, gives `requests` back and charges `tokens`. Nothing where there is no hold any more."""
+    hold = QuotaHold.objects.select_for_update().filter(pk=generation).first()
+    if hold is None:
+        return
+    hold.delete()
+    counters = QuotaUse.objects.select_for_update().filter(pk__in=hold.uses).order_by("pk")
+    QuotaUse.objects.filter(pk__in=[use.pk for use in counters]).update(
+        requests=Greatest(F("requests") - requests, 0),
+        tokens=F("tokens") + tokens,
+        reserved_tokens=F("reserved_tokens") - hold.tokens,
+    )
