@@ -11,18 +11,18 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from chatsite.chat.following import ended_of
-from chatsite.chat.models import Conversation, Generation, Message, Role
+from chatsite.chat.models import FINAL_STATES, Conversation, Generation, Message, Role
 from chatsite.chat.store import locked
+from chatsite.chat.terms import found_in
 from chatsite.chat.texts import checked
 from chatsite.db import run_in_db
 from chatsite.errors import InvalidRequest, NotFound
 
 PAGE = 50
-MAX_QUERY_CHARS = 200
 # The page erases a temporary chat when it is closed; one whose page vanished goes after this time.
 TEMPORARY_LIFE = timedelta(hours=24)
 
@@ -39,9 +39,8 @@ class Wanted:
 def conversations(user_id: int, wanted: Wanted, cursor: str) -> tuple[list[Conversation], str | None]:
     """A page of the list, pinned ones first, then the latest; and the cursor of the next page."""
     rows = Conversation.objects.filter(owner=user_id, is_temporary=False, is_archived=wanted.is_archived)
-    if query := checked(wanted.query, "q", MAX_QUERY_CHARS).strip():
-        in_text = Message.objects.filter(conversation=OuterRef("pk"), text__icontains=query)
-        rows = rows.filter(Q(title__icontains=query) | Exists(in_text))
+    if query := checked(wanted.query, "q").strip():
+        rows = rows.filter(_found(user_id, query))
     if wanted.tag:
         rows = rows.filter(tags__contains=[wanted.tag])
     if cursor:
@@ -49,6 +48,14 @@ def conversations(user_id: int, wanted: Wanted, cursor: str) -> tuple[list[Conve
     found = list(rows.order_by("-is_pinned", "-updated_at", "-id")[: PAGE + 1])
     page = found[:PAGE]
     return page, _cursor(page[-1]) if len(found) > PAGE else None
+
+
+def _found(user_id: int, query: str) -> Q:
+    """Conversations whose title has all words, or one of whose finished messages has."""
+    mine = Message.objects.filter(conversation__owner=user_id, state__in=FINAL_STATES)
+    return Q(*found_in("title", query)) | Q(
+        pk__in=mine.filter(*found_in("text", query)).values("conversation")
+    )
 
 
 def owned(user_id: int, conversation: UUID) -> Conversation:

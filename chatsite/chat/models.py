@@ -10,10 +10,13 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+
+from chatsite.chat.terms import Terms
 
 
 class State(models.TextChoices):
@@ -70,7 +73,10 @@ class Conversation(models.Model):
     updated_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        indexes: ClassVar = [models.Index(fields=["owner", "-updated_at"], name="conversation_list")]
+        indexes: ClassVar = [
+            models.Index(fields=["owner", "-updated_at"], name="conversation_list"),
+            GinIndex(Terms(F("title")), name="conversation_search"),
+        ]
 
     def __str__(self) -> str:
         return self.title or str(self.id)
@@ -94,7 +100,11 @@ class Message(models.Model):
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
-        indexes: ClassVar = [models.Index(fields=["conversation", "created_at"], name="message_order")]
+        indexes: ClassVar = [
+            models.Index(fields=["conversation", "created_at"], name="message_order"),
+            # Not while it is written: each checkpoint would index the whole text anew.
+            GinIndex(Terms(F("text")), condition=Q(state__in=FINAL_STATES), name="message_search"),
+        ]
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["conversation", "client_message_id"],
