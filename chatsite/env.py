@@ -91,6 +91,12 @@ class WebConfig:
     max_body_bytes: int = setting(
         "CHAT_MAX_BODY_BYTES", 2_000_000, "Largest request body.", between=(1000, 100_000_000)
     )
+    max_import_bytes: int = setting(
+        "CHAT_MAX_IMPORT_BYTES",
+        20_000_000,
+        "Largest file of conversations that is imported.",
+        between=(1000, 500_000_000),
+    )
     max_live_per_user: int = setting(
         "CHAT_MAX_LIVE_PER_USER",
         16,

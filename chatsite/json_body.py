@@ -19,9 +19,9 @@ class BodyTooLarge(RequestError):
     status = 413
 
 
-def read_json(request: HttpRequest) -> Any:
+def read_json(request: HttpRequest, max_bytes: int | None = None) -> Any:
     """The decoded body. Raises BodyTooLarge, InvalidRequest (syntax, depth, absurd numbers) or InvalidText (NUL)."""
-    limit = settings.CONFIG.max_body_bytes
+    limit = max_bytes or settings.CONFIG.max_body_bytes
     # Read one byte more than allowed instead of trusting Content-Length: a chunked body has none.
     raw = request.read(limit + 1)
     if len(raw) > limit:

@@ -23,6 +23,7 @@ from chatsite.engine import close_engine
 from inference.testing import EngineProcess, scripted_engine
 from semcache import flights, service
 from semcache.models import CacheFlight, CacheRule
+from tests.chat.api_client import page, stranger  # noqa: F401 - fixtures
 from tests.chat.broker import Broker
 from tests.chat.socket import Socket
 
