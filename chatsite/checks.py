@@ -11,6 +11,8 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
+from chatsite.accounts.oidc import rules
+
 NEEDED = {
     "secret_key": ("SECRET_KEY", "sessions would end with this process; give it a long random text"),
     "database_url": (
@@ -19,6 +21,25 @@ NEEDED = {
     ),
     "redis_url": ("REDIS_URL", "there is no broker; `make run` starts one, or name yours: redis://..."),
 }
+
+
+@register("serving", deploy=True)
+def sign_in_by_provider(app_configs: Sequence[Any] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """An error for each setting of the provider by which nobody could sign in, or the wrong people."""
+    config = settings.CONFIG
+    if not config.oidc_issuer:
+        return []
+    troubles = []
+    if not rules.is_safe(rules.origin_of(config.oidc_issuer)):
+        troubles.append(("E011", "CHAT_OIDC_ISSUER must be an https:// URL"))
+    if not config.oidc_client_id:
+        troubles.append(("E012", "CHAT_OIDC_CLIENT_ID is not set: the provider does not know who asks"))
+    for name, mapping in (("GROUPS", config.oidc_groups), ("TENANTS", config.oidc_tenants)):
+        try:
+            rules.pairs(mapping)
+        except ValueError as error:
+            troubles.append(("E013", f"CHAT_OIDC_{name}: {error}"))
+    return [Error(message, id=f"chatsite.{number}") for number, message in troubles]
 
 
 @register("serving", deploy=True)

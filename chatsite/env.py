@@ -71,6 +71,48 @@ class WebConfig:
         "CHAT_GUESTS", False, "Let people chat without an account, for seven days. `make run` turns it on."
     )
     signup: bool = setting("CHAT_SIGNUP", True, "Let people make their own account.")
+    oidc_issuer: str = setting(
+        "CHAT_OIDC_ISSUER",
+        "",
+        "Issuer of an OpenID Connect provider by which people may sign in. Empty: off.",
+    )
+    oidc_client_id: str = setting("CHAT_OIDC_CLIENT_ID", "", "What the provider calls this site.")
+    oidc_client_secret: str = setting(
+        "CHAT_OIDC_CLIENT_SECRET",
+        "",
+        "The site's secret at the provider; empty for a public client.",
+        is_secret=True,
+    )
+    oidc_name: str = setting("CHAT_OIDC_NAME", "SSO", "The provider's name on the sign-in page.")
+    oidc_scopes: str = setting("CHAT_OIDC_SCOPES", "openid profile", "Scopes to ask the provider for.")
+    oidc_origins: str = setting(
+        "CHAT_OIDC_ORIGINS",
+        "",
+        "Further origins (comma separated) at which the provider has its token and key endpoints; "
+        "the site fetches from these and from the issuer's only.",
+    )
+    oidc_tls_cert: str = setting(
+        "CHAT_OIDC_TLS_CERT", "", "PEM certificate to trust for the provider; empty: public authorities."
+    )
+    oidc_new_users: bool = setting(
+        "CHAT_OIDC_NEW_USERS", True, "Make an account for whoever signs in there for the first time."
+    )
+    oidc_groups_claim: str = setting(
+        "CHAT_OIDC_GROUPS_CLAIM", "groups", "Claim that lists a person's groups."
+    )
+    oidc_groups: str = setting(
+        "CHAT_OIDC_GROUPS", "", "Groups of the provider as groups of the site: theirs=ours, ..."
+    )
+    oidc_tenants: str = setting(
+        "CHAT_OIDC_TENANTS",
+        "",
+        "Groups of the provider as business lines (by slug): theirs=ours, ... The first that fits counts.",
+    )
+    oidc_staff_group: str = setting(
+        "CHAT_OIDC_STAFF_GROUP",
+        "",
+        "Group of the provider whose members, and nobody else who signs in there, are staff.",
+    )
     metrics_token: str = setting(
         "CHAT_METRICS_TOKEN",
         "",

@@ -152,6 +152,7 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_TRUSTED_ORIGINS = [origin for origin in ORIGINS if "://" in origin]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = bool(ORIGINS) and all(o.startswith("https://") for o in ORIGINS)
+OIDC_COOKIE_NAME = "oidc"
 if CONFIG.trust_proxy:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     USE_X_FORWARDED_HOST = True
@@ -178,6 +179,10 @@ LOGGING = {
     "formatters": {"line": {"format": "{levelname} {name}: {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": CONFIG.log_level},
-    # Two lines for every task, some of which run every few seconds.
-    "loggers": {"celery.worker.strategy": {"level": "WARNING"}, "celery.app.trace": {"level": "WARNING"}},
+    "loggers": {
+        # Two lines for every task, some of which run every few seconds.
+        "celery.worker.strategy": {"level": "WARNING"},
+        "celery.app.trace": {"level": "WARNING"},
+        "authlib": {"level": "WARNING"},  # at DEBUG it logs what proves that a browser set out here
+    },
 }

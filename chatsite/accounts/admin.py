@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from chatsite.accounts.forms import StaffSignInForm
 from chatsite.accounts.keys import create_key
-from chatsite.accounts.models import ApiKey, Tenant, UsageRecord, User
+from chatsite.accounts.models import ApiKey, Identity, Tenant, UsageRecord, User
 from chatsite.chat.erasure import erase_user_rows
 from chatsite.chat.models import Conversation, Message
 
@@ -68,6 +68,17 @@ class PeopleAdmin(UserAdmin):
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         for user in queryset:
             erase_user_rows(user)
+
+
+@admin.register(Identity)
+class IdentityAdmin(admin.ModelAdmin):
+    """Who signs in by a provider as whom. Staff join an account that exists to its identity here."""
+
+    list_display = ("user", "issuer", "subject", "created_at", "last_used_at")
+    list_select_related = ("user",)
+    search_fields = ("user__username", "subject")
+    raw_id_fields = ("user",)
+    readonly_fields = ("created_at", "last_used_at")
 
 
 class NewKeyForm(forms.ModelForm):

@@ -5,10 +5,14 @@ from __future__ import annotations
 from django.urls import path
 
 from chatsite.accounts import views
+from chatsite.accounts.oidc import views as oidc
 
 urlpatterns = [
     path("signin", views.sign_in, name="signin"),
     path("signup", views.sign_up, name="signup"),
     path("guest", views.guest, name="guest"),
     path("signout", views.sign_out, name="signout"),
+    path("oidc/start", oidc.start, name="oidc-start"),
+    path("oidc/callback", oidc.callback, name="oidc-callback"),
+    path("oidc/leave", oidc.leave, name="oidc-leave"),
 ]

@@ -1,6 +1,6 @@
 """The doors for people: sign in, sign up, go on as a guest, sign out. Plain forms, POST with CSRF.
 
-Templates: accounts/signin.html and accounts/signup.html, with `form`, `next`, `guests` and `signup`.
+What their pages share is in `doors`.
 """
 
 from __future__ import annotations
@@ -8,17 +8,18 @@ from __future__ import annotations
 from django.conf import settings
 from django.contrib.auth import login, logout
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import redirect, render
-from django.utils.http import url_has_allowed_host_and_scheme
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from chatsite.accounts import brake
 from chatsite.accounts.callers import is_welcome
+from chatsite.accounts.doors import page, sign_in_page, target
 from chatsite.accounts.forms import SignInForm, SignUpForm
 from chatsite.accounts.guests import BACKEND, enter_as_guest
 from chatsite.accounts.models import User
+from chatsite.accounts.oidc.provider import CAME_BY
 
 # Every guest and every new account is a row; one address gets a bounded number of them per window.
 GUEST, NEW_ACCOUNT = "\x00guest", "\x00signup"
@@ -33,7 +34,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         login(request, form.get_user())
         return _go_on(request)
-    return _page(request, "accounts/signin.html", form)
+    return page(request, "accounts/signin.html", form)
 
 
 @sensitive_post_parameters("password1", "password2")
@@ -48,11 +49,11 @@ def sign_up(request: HttpRequest) -> HttpResponse:
             form.add_error(
                 None, _("Too many new accounts from your address. Wait a few minutes and try again.")
             )
-            return _page(request, "accounts/signup.html", form, status=429)
+            return page(request, "accounts/signup.html", form, status=429)
         brake.count_new(address, NEW_ACCOUNT)
         login(request, form.save(), backend=BACKEND)
         return _go_on(request)
-    return _page(request, "accounts/signup.html", form)
+    return page(request, "accounts/signup.html", form)
 
 
 @require_POST
@@ -63,7 +64,7 @@ def guest(request: HttpRequest) -> HttpResponse:
         address = brake.client_address(request)
         if not brake.may_enter_anew(address, GUEST):
             notice = _("Too many guests from your address. Wait a few minutes and try again.")
-            return _page(request, "accounts/signin.html", SignInForm(request), status=429, notice=notice)
+            return sign_in_page(request, notice, status=429)
         brake.count_new(address, GUEST)
         enter_as_guest(request)
     return _go_on(request)
@@ -76,31 +77,13 @@ def _is_in(request: HttpRequest) -> bool:
 
 @require_POST
 def sign_out(request: HttpRequest) -> HttpResponse:
+    """Those who came by a provider are shown the way out there, too: it may be a computer that others use."""
+    came_by_provider = request.session.get(CAME_BY, False)
     logout(request)
-    return redirect(settings.LOGIN_URL)
-
-
-def _page(
-    request: HttpRequest, template: str, form: SignInForm | SignUpForm, status: int = 200, notice: str = ""
-) -> HttpResponse:
-    context = {
-        "form": form,
-        "next": _target(request),
-        "guests": settings.CONFIG.guests,
-        "signup": settings.CONFIG.signup,
-        "notice": notice,
-    }
-    return render(request, template, context, status=status)
+    query = "?left=provider" if came_by_provider else ""
+    return HttpResponseRedirect(reverse("signin") + query)
 
 
 def _go_on(request: HttpRequest) -> HttpResponse:
     # Not `redirect()`, which takes a word such as "signup" for the name of a view and fails for other words.
-    return HttpResponseRedirect(_target(request))
-
-
-def _target(request: HttpRequest) -> str:
-    """Where to go on: `next` when it stays on this site, else the chat."""
-    target = request.POST.get("next") or request.GET.get("next") or settings.LOGIN_REDIRECT_URL
-    hosts = {request.get_host()}
-    is_ours = url_has_allowed_host_and_scheme(target, allowed_hosts=hosts, require_https=request.is_secure())
-    return target if is_ours else settings.LOGIN_REDIRECT_URL
+    return HttpResponseRedirect(target(request))

@@ -66,6 +66,9 @@ ROWS = (
     Row("signup", "GET", everybody(200)),
     Row("guest", "GET", everybody(405)),
     Row("signout", "GET", everybody(405)),
+    Row("oidc/start", "GET", everybody(404)),  # until a provider is configured; with one in accounts/test_oidc.py
+    Row("oidc/callback", "GET", everybody(404)),
+    Row("oidc/leave", "GET", everybody(404)),
     # Health
     Row("health/live", "GET", everybody(200)),
     Row("health/ready", "GET", everybody(200)),

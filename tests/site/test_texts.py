@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CHAT = ROOT / "static" / "chat"
 MESSAGES = ROOT / "chatsite" / "locale" / "zh_Hans" / "LC_MESSAGES"
 # What people who are not staff can meet; the admin's own pages follow with the admin.
-SOURCES = [*(ROOT / "templates").rglob("*.html"), *(ROOT / "chatsite" / "accounts").glob("[fv]*s.py")]
+SOURCES = [*(ROOT / "templates").rglob("*.html"), *(ROOT / "chatsite" / "accounts").rglob("[fv]*s.py")]
 ENTRY = re.compile(r'^  "([^"]+)": "(.+)",$', re.MULTILINE)
 NAMES = re.compile(r"\{(\w+)\}")
 # Keys that are put together at run time.
