@@ -22,9 +22,8 @@ ERASED = "erased account"
 def forget_beside(person: User) -> dict[str, int]:
     """How many things went, by store. In the transaction that deletes the person, before it does."""
     keys = [str(pk) for pk in person.api_keys.values_list("pk", flat=True)]
-    subjects = [f"user:{person.pk}", *(f"key:{key}" for key in keys)]
     return {
-        "quota_counts": QuotaUse.objects.filter(subject__in=subjects).delete()[0],
+        "quota_counts": QuotaUse.objects.filter(subject__in=_subjects(person, keys)).delete()[0],
         "sign_in_counts": brake.forget_name(person.username),
         "audit": _forget_in_audit(person, keys),
     }
@@ -40,20 +39,24 @@ def end_sessions(user_id: int) -> int:
     return Session.objects.filter(pk__in=mine).delete()[0]
 
 
+def _subjects(person: User, keys: list[str]) -> list[str]:
+    return [f"user:{person.pk}", *(f"key:{key}" for key in keys)]
+
+
 def _forget_in_audit(person: User, keys: list[str]) -> int:
     theirs = Q(content_type=_type(User), object_id=str(person.pk)) | Q(
         content_type=_type(ApiKey), object_id__in=keys
     )
     for model in (Identity, Quota):
-        named = [str(pk) for pk in model.objects.filter(user=person).values_list("pk", flat=True)]  # type: ignore[attr-defined]
+        named = [str(pk) for pk in model.objects.filter(user=person).values_list("pk", flat=True)]
         theirs |= Q(content_type=_type(model), object_id__in=named)
-    about = LogEntry.objects.filter(theirs).update(object_repr="", change_message="")
+    about = LogEntry.objects.filter(theirs).update(object_id=None, object_repr="", change_message="")
     written = LogEntry.objects.filter(user=person)
     return about + (written.update(user=_nobody()) if written.exists() else 0)
 
 
 def _type(model: type) -> ContentType:
-    return ContentType.objects.get_for_model(model)  # type: ignore[arg-type]
+    return ContentType.objects.get_for_model(model)
 
 
 def _nobody() -> User:

@@ -1,0 +1,152 @@
+"""The parts of a person's export: account, keys, conversations, templates, feedback, usage, cached answers.
+
+Each is read by a short synchronous function. Secrets are in none of them. Knows rows; does not know how they are sent.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.core.serializers.json import DjangoJSONEncoder
+
+from chatsite.accounts.callers import caller_of_user
+from chatsite.accounts.models import UsageRecord, User
+from chatsite.chat.models import Conversation, Feedback, Message, PromptTemplate
+from chatsite.db import run_in_db
+from semcache.admin.export import as_jsonl, rows_of
+from semcache.imports.cells import neutralised
+from semcache.models import CacheEntry
+
+USAGE_ROWS = 10_000
+USAGE_COLUMNS = (
+    "created_at", "kind", "generation", "key", "business_line", "model", "origin", "state", "prompt_tokens",
+    "reused_tokens", "prefilled_tokens", "generated_tokens", "peak_kv_bytes", "block_seconds", "device_seconds",
+    "queue_ms", "prefill_ms", "decode_ms", "delivery_ms", "cost", "currency", "saved_tokens", "saved_ms",
+    "saved_cost",
+)  # fmt: skip
+CACHE_ENTRIES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file of the zip."""
+
+    name: str
+    text: str
+
+
+async def of(user_id: int) -> AsyncGenerator[Part, None]:
+    """All parts in order; what is erased meanwhile is left out."""
+    yield Part("account.json", await run_in_db(_account, user_id))
+    yield Part("templates.json", await run_in_db(_templates, user_id))
+    for conversation in await run_in_db(_conversations, user_id):
+        for part in await run_in_db(_conversation, user_id, conversation):
+            yield part
+    for number, first in enumerate(await run_in_db(_pages_of_usage, user_id), start=1):
+        yield Part(f"usage-{number}.csv", await run_in_db(_usage, user_id, first))
+    for number, page in enumerate(await run_in_db(_pages_of_cache, user_id), start=1):
+        yield Part(f"cached-answers-{number}.jsonl", await run_in_db(_cached, page))
+
+
+def _account(user_id: int) -> str:
+    user = User.objects.select_related("tenant").get(pk=user_id)
+    keys = user.api_keys.order_by("created_at").values(
+        "id", "name", "prefix", "scopes", "created_at", "expires_at", "revoked_at", "last_used_at"
+    )
+    told = {
+        "name": user.username, "first_name": user.first_name, "last_name": user.last_name, "email": user.email,
+        "joined_at": user.date_joined, "last_sign_in_at": user.last_login, "is_guest": user.is_guest,
+        "business_line": user.tenant.name, "groups": [group.name for group in user.groups.all()],
+        "sign_in_providers": list(user.identities.values("issuer", "subject", "created_at", "last_used_at")),
+        "api_keys": list(keys),
+    }  # fmt: skip
+    return _json(told)
+
+
+def _templates(user_id: int) -> str:
+    mine = PromptTemplate.objects.filter(owner=user_id).order_by("pk")
+    return _json(list(mine.values("title", "body", "language", "is_starter", "use_count")))
+
+
+def _conversations(user_id: int) -> list[UUID]:
+    return list(
+        Conversation.objects.filter(owner=user_id).order_by("created_at").values_list("pk", flat=True)
+    )
+
+
+def _conversation(user_id: int, conversation: UUID) -> list[Part]:
+    row = Conversation.objects.filter(pk=conversation, owner=user_id).first()
+    if row is None:
+        return []
+    messages = list(row.messages.select_related("generation").order_by("created_at", "pk"))
+    said = {one.message_id: one for one in Feedback.objects.filter(message__conversation=row, user=user_id)}
+    fields = ("id", "title", "system_prompt", "parameters", "tags", "is_pinned", "is_archived", "is_temporary",
+              "created_at", "updated_at")  # fmt: skip
+    told = {name: getattr(row, name) for name in fields}
+    told |= {
+        "active_leaf": row.active_leaf_id,
+        "messages": [_message(one, said.get(one.pk)) for one in messages],
+    }
+    return [
+        Part(f"conversations/{row.pk}.json", _json(told)),
+        Part(f"conversations/{row.pk}.md", _markdown(row, messages)),
+    ]
+
+
+def _message(message: Message, said: Feedback | None) -> dict[str, Any]:
+    generation = getattr(message, "generation", None)
+    return {
+        "id": message.pk, "parent": message.parent_id, "role": message.role, "text": message.text,
+        "state": message.state, "created_at": message.created_at,
+        "model": generation.model if generation else None, "origin": generation.origin if generation else None,
+        "feedback": {"verdict": said.verdict, "reason": said.reason} if said else None,
+    }  # fmt: skip
+
+
+def _markdown(row: Conversation, messages: list[Message]) -> str:
+    """The branch that is shown, to be read."""
+    by_id, branch, leaf = {one.pk: one for one in messages}, [], row.active_leaf_id
+    while leaf is not None and leaf in by_id:
+        branch.append(by_id[leaf])
+        leaf = by_id[leaf].parent_id
+    said = [f"## {message.get_role_display()}\n\n{message.text}\n" for message in reversed(branch)]
+    return "\n".join([f"# {row.title or row.pk}\n", *said])
+
+
+def _pages_of_usage(user_id: int) -> list[int]:
+    """The first row of each file."""
+    mine = UsageRecord.objects.filter(user=user_id).order_by("pk").values_list("pk", flat=True)
+    return list(mine)[::USAGE_ROWS]
+
+
+def _usage(user_id: int, first: int) -> str:
+    """With a byte order mark, without which spreadsheets misread Chinese; no cell is a formula."""
+    mine = UsageRecord.objects.filter(user=user_id, pk__gte=first).select_related("api_key", "tenant")
+    file = io.StringIO()
+    writer = csv.writer(file, quoting=csv.QUOTE_ALL)
+    writer.writerow(USAGE_COLUMNS)
+    for row in mine.order_by("pk")[:USAGE_ROWS]:
+        own = {"key": row.api_key.prefix if row.api_key else "", "business_line": row.tenant.slug}
+        writer.writerow([neutralised(own.get(name, getattr(row, name, ""))) for name in USAGE_COLUMNS])
+    return "\ufeff" + file.getvalue()
+
+
+def _pages_of_cache(user_id: int) -> list[list[int]]:
+    """The entries of each file: made from the person's questions, whomever the rule shares them with."""
+    owner = caller_of_user(User.objects.get(pk=user_id)).owner
+    mine = list(CacheEntry.objects.filter(owner=owner).order_by("pk").values_list("pk", flat=True))
+    return [mine[start : start + CACHE_ENTRIES] for start in range(0, len(mine), CACHE_ENTRIES)]
+
+
+def _cached(page: list[int]) -> str:
+    return as_jsonl(rows_of(CacheEntry.objects.filter(pk__in=page)))
+
+
+def _json(told: Any) -> str:
+    return json.dumps(told, ensure_ascii=False, indent=2, cls=DjangoJSONEncoder)
