@@ -6,6 +6,7 @@
 #   make simulate  the scheduler under load, without a model
 #   make bench-claims   what is commonly claimed, measured here
 #   make bench-cache    the semantic cache on tables of 1,000 to 100,000 rows
+#   make bench-web      what the web process adds under 400 streams, and what 1,000 sockets cost
 #   make train-verifier   the second opinion on look-alike questions, about two hours on two cores
 #   make peers-cache    the same questions asked of other semantic caches
 #   make cache-eval     how much the semantic cache serves, and how much of it is wrong
@@ -24,7 +25,7 @@ BESIDE := -n 2 --dist loadgroup
 PEER_PACKAGES := $(PEERS)/installed-$(call key,semcache/evaluation/peers/requirements.txt)
 TOOLS := $(VENV)/installed-tools-$(call key,requirements.txt requirements-dev.txt)
 
-.PHONY: run models test check lint shots bench-claims bench-cache train-verifier simulate cache-eval peers-cache clean chromium
+.PHONY: run models test check lint shots bench-claims bench-cache bench-web train-verifier simulate cache-eval peers-cache clean chromium
 .DELETE_ON_ERROR:
 
 run: $(PRODUCT)
@@ -59,6 +60,10 @@ train-verifier: models
 # About ten minutes, alone on a quiet machine. ARGS: --quick, --sizes N ..., --verifier FOLDER, --json FILE
 bench-cache: $(TOOLS) models
 	@$(PY) -m tests.bench.cache $(ARGS)
+
+# About two minutes, alone on a quiet machine; writes docs/web-benchmarks.md. ARGS: --quick, --streams N, --tokens-per-s N
+bench-web: $(TOOLS)
+	@$(PY) -m tests.bench.web $(ARGS)
 
 simulate: $(PRODUCT)
 	@$(PY) -m inference.simulation

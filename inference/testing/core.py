@@ -42,7 +42,9 @@ from inference.core.messages import (
     unpack_inbox,
 )
 from inference.testing.embedding import DIM, TAG, embed_ids, similarity
-from inference.testing.script import Plan, plan_for
+from inference.testing.script import STAMP, Plan, plan_for
+from inference.testing.stamps import stamp_of
+from inference.testing.tokenizer import token_of
 
 # What this core counts; everything else it reports is zero or a gauge.
 COUNTERS = (
@@ -202,7 +204,8 @@ class ScriptedCore:
         if sequence.num_steps >= len(sequence.plan.steps):
             self._finish(sequence, script.finish)
             return
-        for token in sequence.plan.steps[sequence.num_steps]:
+        for planned in sequence.plan.steps[sequence.num_steps]:
+            token = token_of(stamp_of(now)) if planned == STAMP else planned
             sequence.generated.append(token)
             sequence.num_made += 1
             self.counters["generated_tokens"] += 1

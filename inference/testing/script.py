@@ -26,6 +26,8 @@ PREFIX = "/script"
 ECHO_DELAY_MS = 1.0
 _FILLER = ("lorem", "ipsum", "dolor", "sit", "amet", "consectetur", "adipiscing", "elit", "sed", "do")
 _USER = list(b"user\n")
+# In a plan: the token that tells the time.
+STAMP = -1
 
 
 class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,6 +37,9 @@ class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokens: int | None = None  # exactly so many, the text repeated or cut
     pieces: list[str] | None = None  # instead of text: one step each
     hex: list[str] | None = None  # the same as raw bytes, for broken UTF-8
+    stamps: int | None = (
+        None  # instead of text: so many tokens, each the time when it was made (`testing.stamps`)
+    )
     delay_ms: float = 0.0  # before each token
     first_delay_ms: float = 0.0  # before the first one (prefill)
     finish: str = "stop"
@@ -97,6 +102,8 @@ def _split(ids: list[int], separator: int) -> list[list[int]]:
 
 
 def _steps(script: Script) -> tuple[tuple[int, ...], ...]:
+    if script.stamps is not None:
+        return ((STAMP,),) * script.stamps
     if script.hex is not None:
         return tuple(tuple(_chunks(bytes.fromhex(piece))) for piece in script.hex)
     if script.pieces is not None:

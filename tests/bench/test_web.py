@@ -1,0 +1,66 @@
+"""The measurements of the web process still run, and lags are what they say. The numbers of a small run mean nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inference.testing.stamps import TICK_S, stamp_of, times_of
+from tests.bench.web import report
+from tests.bench.web.__main__ import PAGE, main
+from tests.bench.web.lags import Arrival, Company, lags_s, quantile
+from tests.bench.web.report import Figure
+
+COMPANY = Company(max_tokens=4, max_wait_s=0.05)
+
+
+@given(made=st.lists(st.floats(1000.0, 1020.0), min_size=1, max_size=8))
+def test_a_stamp_tells_the_time_to_the_tick(made: list[float]) -> None:
+    text = b"".join(map(stamp_of, made)).decode()
+    assert times_of(text, near_s=1020.5) == pytest.approx(made, abs=1.01 * TICK_S)
+
+
+def test_the_wait_for_company_is_no_lag() -> None:
+    assert lags_s(
+        [
+            arrival(100.010, 100.0),  # the first leaves at once
+            arrival(100.260, 100.2),  # alone, so it waited 50 ms
+            arrival(100.320, 100.3, 100.301, 100.302, 100.303),  # four: the fourth sent them
+            arrival(100.470, 100.4, 100.44),  # two that came within the wait of the first
+            arrival(100.9, 100.5),  # sent by the end, whose time nobody knows
+        ],
+        COMPANY,
+    ) == pytest.approx([0.010, 0.010, 0.017, 0.020], abs=2 * TICK_S)
+
+
+def test_a_quantile_is_one_of_the_values() -> None:
+    values = [float(value) for value in range(1, 101)]
+    assert [quantile(values, share) for share in (0.01, 0.5, 0.99, 1.0)] == [1, 50, 99, 100]
+    assert quantile([7.0], 0.99) == 7
+
+
+@pytest.mark.slow
+def test_every_figure_can_be_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--quick", "--streams", "3", "--sockets", "5"]) == 0
+    said = capsys.readouterr().out
+    assert [
+        line
+        for line in ("5 sockets and 3 streams", "SSE: 3 streams", "WebSocket: 3", "both: 6")
+        if line not in said
+    ] == []
+
+
+def test_the_page_gets_its_table_and_keeps_its_words(tmp_path: Path) -> None:
+    page = tmp_path / "web-benchmarks.md"
+    page.write_text(PAGE.read_text(encoding="utf-8"), encoding="utf-8")
+    report.write([Figure("SSE: 2 streams", [0.004, 0.006], {"growth MiB": 2.0})], "a machine", page)
+    text = page.read_text(encoding="utf-8")
+    assert "| SSE: 2 streams | 2 | 4.0 | 6.0 | 6.0 | growth MiB 2 |" in text
+    assert "The aims: p99" in text
+
+
+def arrival(at_s: float, *made_s: float) -> Arrival:
+    return Arrival(at_s, b"".join(map(stamp_of, made_s)).decode())

@@ -1,0 +1,168 @@
+"""Clients that cost next to nothing: they keep what they read and when, and take it apart when all is over.
+
+A client library would be slower than the server that is measured. Knows the two wire forms as far as the bench needs
+them; checks that every answer came to its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from tests.bench.web.lags import Arrival
+
+READ_BYTES = 1 << 16
+ENDS_WITHIN_S = 120.0
+
+
+class AnswerBroken(Exception):
+    """A stream that did not end as a complete answer does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where the site is, and as whom to knock."""
+
+    url: str
+    key: str = ""
+    cookies: str = ""
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.url).netloc
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        parts = urlsplit(self.url)
+        return await asyncio.open_connection(parts.hostname, parts.port)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Bytes of one stream in order, each with the time when they came."""
+
+    at_s: float
+    raw: bytes
+
+
+async def sse_answer(door: Door, question: str) -> list[Arrival]:
+    """One streamed chat completion over a connection of its own."""
+    reader, writer = await door.connect()
+    body = json.dumps(
+        {
+            "model": "scripted",
+            "stream": True,
+            "messages": [{"role": "user", "content": question}],
+            "cache": {"no-cache": True, "no-store": True},
+        }
+    ).encode()
+    head = (
+        f"POST /v1/chat/completions HTTP/1.1\r\nHost: {door.host}\r\nAuthorization: Bearer {door.key}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    writer.write(head.encode() + body)
+    reads = await _all(reader, ends_with=b"0\r\n\r\n")
+    writer.close()
+    if b"data: [DONE]" not in reads[-1].raw + reads[-min(2, len(reads))].raw:
+        raise AnswerBroken(b"".join(read.raw for read in reads)[:600].decode(errors="replace"))
+    return list(_sse_texts(reads))
+
+
+async def opened_socket(door: Door) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A chat socket that was welcomed."""
+    reader, writer = await door.connect()
+    handshake = (
+        f"GET /ws/chat HTTP/1.1\r\nHost: {door.host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Key: {b64encode(os.urandom(16)).decode()}\r\nSec-WebSocket-Version: 13\r\n"
+        f"Origin: {door.url}\r\nCookie: {door.cookies}\r\n\r\n"
+    )
+    writer.write(handshake.encode())
+    answer = await reader.readuntil(b"\r\n\r\n")
+    if b" 101 " not in answer.partition(b"\r\n")[0]:
+        raise AnswerBroken(answer.decode(errors="replace"))
+    writer.write(_frame({"type": "hello", "protocol": 1}))
+    await _until(reader, b'"type":"welcome"')
+    return reader, writer
+
+
+async def socket_answer(door: Door, question: str) -> list[Arrival]:
+    """One question over a chat socket of its own."""
+    reader, writer = await opened_socket(door)
+    writer.write(
+        _frame({"type": "send", "client_message_id": str(uuid4()), "text": question, "temporary": True})
+    )
+    reads = await _all(reader, ends_with=None, until=b'"type":"done"')
+    writer.close()
+    frames = [json.loads(payload) | {"at_s": at_s} for at_s, payload in _payloads(reads)]
+    done = next((frame for frame in frames if frame["type"] == "done"), None)
+    if done is None or done["state"] != "complete":
+        raise AnswerBroken(str(done or frames[-1:])[:600])
+    return [Arrival(frame["at_s"], frame["text"]) for frame in frames if frame["type"] == "delta"]
+
+
+async def _all(reader: asyncio.StreamReader, ends_with: bytes | None, until: bytes = b"") -> list[Read]:
+    """Everything up to the end of the stream, or until a frame that holds `until` has come whole."""
+    reads: list[Read] = []
+    tail = b""
+    async with asyncio.timeout(ENDS_WITHIN_S):
+        while raw := await reader.read(READ_BYTES):
+            reads.append(Read(time.monotonic(), raw))
+            tail = (tail + raw)[-4096:]
+            if ends_with is not None and tail.endswith(ends_with):
+                break
+            if until and until in tail and tail.endswith(b"}"):
+                break
+    return reads
+
+
+async def _until(reader: asyncio.StreamReader, mark: bytes) -> None:
+    seen = b""
+    async with asyncio.timeout(ENDS_WITHIN_S):
+        while mark not in seen:
+            raw = await reader.read(READ_BYTES)
+            if not raw:
+                raise AnswerBroken(seen.decode(errors="replace"))
+            seen += raw
+
+
+def _sse_texts(reads: list[Read]) -> Iterator[Arrival]:
+    """The content of the chunks; a line belongs to the read that ended it."""
+    held = b""
+    for read in reads:
+        *lines, held = (held + read.raw).split(b"\n")
+        for line in lines:
+            if line.startswith(b"data: {"):
+                for choice in json.loads(line[len(b"data: ") :])["choices"]:
+                    if text := choice["delta"].get("content"):
+                        yield Arrival(read.at_s, text)
+
+
+def _payloads(reads: list[Read]) -> Iterator[tuple[float, bytes]]:
+    """The texts of unmasked frames (RFC 6455, 5.2); a frame belongs to the read that ended it."""
+    held = bytearray()
+    for read in reads:
+        held += read.raw
+        while len(held) >= 2:
+            size, start = held[1] & 0x7F, 2
+            if size >= 126:
+                start = 4 if size == 126 else 10
+                size = int.from_bytes(held[2:start], "big")
+            if len(held) < start + size:
+                break
+            if held[0] & 0x0F == 1:
+                yield read.at_s, bytes(held[start : start + size])
+            del held[: start + size]
+
+
+def _frame(value: dict[str, object]) -> bytes:
+    """A masked text frame; the mask is zero, which is allowed and costs nothing."""
+    payload = json.dumps(value).encode()
+    size = len(payload)
+    length = bytes([0x80 | size]) if size < 126 else bytes([0x80 | 126]) + size.to_bytes(2, "big")
+    return b"\x81" + length + bytes(4) + payload
