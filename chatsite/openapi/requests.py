@@ -30,6 +30,16 @@ TOP_NEEDS_LOGPROBS = {
     "if": {"properties": {"top_logprobs": {"type": "integer"}}, "required": ["top_logprobs"]},
     "then": {"properties": {"logprobs": {"const": True}}, "required": ["logprobs"]},
 }
+# All prompts together get at most so many answers.
+N_FOR_ALL_PROMPTS = {
+    "allOf": [
+        {
+            "if": {"properties": {"prompt": {"type": "array", "minItems": num_prompts}}},
+            "then": {"properties": {"n": {"maximum": turns.MAX_ANSWERS // num_prompts}}},
+        }
+        for num_prompts in range(2, prompts.MAX_PROMPTS + 1)
+    ]
+}
 
 
 def _texts(most: int) -> dict[str, Any]:
@@ -79,9 +89,10 @@ INSTEAD: dict[str, dict[str, dict[str, Any]]] = {
     "EmbeddingsRequest": MODEL | {
         "input": _texts(embeddings.MAX_TEXTS),
         "encoding_format": {"enum": ["float", "base64", None]},
+        "dimensions": {"type": ["integer", "null"], "description": "The model's own number; it has no other."},
     },
     "Message": MESSAGE,
-    "Item": MESSAGE,
+    "Item": MESSAGE | {"type": {"enum": ["message", None]}},
     "Part": {"type": {"enum": list(prompts.TEXT_PARTS)}, "text": {"type": "string"}},
 }  # fmt: skip
 STOPS = {"anyOf": [STOP, {"type": "array", "items": STOP, "maxItems": sampling.MAX_STOPS}, {"type": "null"}]}
@@ -96,6 +107,8 @@ REQUIRED = {
 }
 # Refused by their doors unless they ask for nothing.
 REFUSED = {
+    "Message": ("tool_calls",),
+    "Item": ("tool_calls",),
     "CompletionRequest": ("echo", "suffix", "best_of"),
     "ResponsesRequest": ("previous_response_id", "background", "n"),
 }
@@ -117,6 +130,7 @@ def request_schemas() -> dict[str, dict[str, Any]]:
             "maxItems": prompts.MAX_MESSAGES,
         }
     schemas["ChatRequest"] |= TOP_NEEDS_LOGPROBS
+    schemas["CompletionRequest"] |= N_FOR_ALL_PROMPTS
     return schemas
 
 

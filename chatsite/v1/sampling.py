@@ -15,7 +15,9 @@ MAX_STOPS = 4
 MAX_STOP_CHARS = 64
 MAX_ID_DIGITS = 9
 MAX_BIAS = 100
-MAX_INT32 = 2**31 - 1
+# The engine's own limits: what it would refuse is refused here, where the field can be named.
+MAX_TOP_K = 1_000_000
+MAX_MIN_TOKENS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +39,16 @@ class Range:
 RANGES = {
     "temperature": Range(0, 2),
     "top_p": Range(0, 1, excludes_low=True),
-    "top_k": Range(0, MAX_INT32),
+    "top_k": Range(0, MAX_TOP_K),
     "min_p": Range(0, 1),
     "repetition_penalty": Range(0, 10, excludes_low=True),
     "presence_penalty": Range(-2, 2),
     "frequency_penalty": Range(-2, 2),
     "seed": Range(-(2**63), 2**63 - 1),
-    "min_tokens": Range(0, MAX_INT32),
+    "min_tokens": Range(0, MAX_MIN_TOKENS),
 }
+# The engine counts in single precision, in which what is nearer to nothing is nothing, and not allowed.
+LEAST_ABOVE_ZERO = 1e-6
 LIMIT = Range(1, float("inf"))
 TOP_LOGPROBS = Range(0, 20)
 BIAS = Range(-MAX_BIAS, MAX_BIAS)
@@ -65,10 +69,10 @@ def sampling_of(
     most = next((value for value in limits.values() if value is not None), None)
     return Sampling(
         temperature=request.temperature,
-        top_p=request.top_p,
+        top_p=_above_zero(request.top_p),
         top_k=request.top_k,
         min_p=request.min_p,
-        repetition_penalty=request.repetition_penalty,
+        repetition_penalty=_above_zero(request.repetition_penalty),
         presence_penalty=request.presence_penalty,
         frequency_penalty=request.frequency_penalty,
         # The engine's seeds are unsigned; two's complement keeps every seed distinct.
@@ -80,6 +84,10 @@ def sampling_of(
         logit_bias=_biases(request.logit_bias or {}),
         stop_ids=tuple(request.stop_token_ids or ()),
     )
+
+
+def _above_zero(value: float | None) -> float | None:
+    return None if value is None else max(value, LEAST_ABOVE_ZERO)
 
 
 def _stops(stop: str | list[str] | None) -> tuple[str, ...]:

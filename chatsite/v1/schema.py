@@ -144,6 +144,8 @@ def convert(body: Any, struct: type[msgspec.Struct]) -> Any:
 
 def _whole(value: Any) -> Any:
     """JSON knows one kind of numbers: 16.0 is 16, as clients write it that know no integers."""
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
     is_whole = isinstance(value, float) and value.is_integer() and abs(value) <= MAX_EXACT_FLOAT
     return int(value) if is_whole else value
 

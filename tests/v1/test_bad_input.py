@@ -132,6 +132,7 @@ FIELDS: dict[str, tuple[dict[str, Any], int, str | None]] = {
     "a bias of 101": (changed(logit_bias={"5": 101}), 400, "logit_bias"),
     "a bias that is a text": (changed(logit_bias={"5": "a lot"}), 400, "logit_bias"),
     "min_tokens -1": (changed(min_tokens=-1), 400, "min_tokens"),
+    "top_k 2,000,000": (changed(top_k=2_000_000), 400, "top_k"),
     "a negative stop id": (changed(stop_token_ids=[-1]), 400, "stop_token_ids[0]"),
     "priority -1": (changed(priority=-1), 400, "priority"),
 }
@@ -186,6 +187,7 @@ GOOD = {
     "one choice": {"n": 1},
     "text format": {"response_format": {"type": "text"}},
     "integers for floats": {"temperature": 1, "top_p": 1},
+    "next to nothing": {"top_p": 1e-200, "repetition_penalty": 1e-60},
     "whole floats for integers": {"max_tokens": 16.0, "seed": 7.0, "n": 1.0},
     "a negative seed": {"seed": -1},
     "system only": {"messages": [{"role": "system", "content": "x"}]},
