@@ -141,7 +141,7 @@ class Engine:
         submitted = await self._intake.submit(request)
         if (generation := self.archive.find(request.generation_id)) is not None and generation.is_live:
             kept = without_oldest(request.segments, submitted.trimmed_messages)
-            self._canonical.on_asked(replace(self._offers.applied(request), segments=tuple(kept)))
+            self._canonical.on_asked(replace(request, segments=tuple(kept), tools=self._offers.shown(request)))
         return submitted
 
     async def check(self, request: GenerateRequest) -> None:

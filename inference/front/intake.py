@@ -73,7 +73,7 @@ class Intake:
     async def check(self, request: GenerateRequest) -> None:
         """Raises what `submit` would, whatever waits at the moment; starts nothing."""
         _check_id(request.generation_id)
-        request = self._parts.offers.applied(request)
+        request = self._parts.offers.applied(request, can_hold=self._loaded().has_grammar)
         sampling.resolve(request.sampling, self._parts.model.defaults, self._parts.model.tokenizer.knows)
         self._parts.keys.conversation(request.owner)
         fitted = await self._fitted_to(request, self._estimate(request, self.limits()))
@@ -143,7 +143,7 @@ class Intake:
 
     async def _accept(self, request: GenerateRequest) -> Generation:
         parts, limits = self._parts, self.limits()
-        request = parts.offers.applied(request)
+        request = parts.offers.applied(request, can_hold=self._loaded().has_grammar)
         spec = sampling.resolve(request.sampling, parts.model.defaults, parts.model.tokenizer.knows)
         salt, conversation = parts.keys.salt(request.owner), parts.keys.conversation(request.owner)
         estimate = self._estimate(request, limits)
@@ -233,7 +233,7 @@ class Intake:
             deadline_s=min(request.deadline_s, longest_s) if request.deadline_s > 0 else longest_s,
             max_log_bytes=config.log_max_bytes,
             wants_logprobs=request.sampling.logprobs is not None,
-            shown_ids=self._parts.offers.mark_ids if request.tools else frozenset(),
+            shown_ids=self._parts.offers.mark_ids() if request.tools else frozenset(),
         )
         generation = Generation(
             request.generation_id,

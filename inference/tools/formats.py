@@ -22,6 +22,7 @@ class CallFormat:
     closing: str = ""
     blank: str = ""  # behind the opening and before the closing
     between: str = "\n"
+    repeats: bool = True  # whether templates take more than one call in an answer
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -30,6 +31,6 @@ class CallFormat:
 
 
 HERMES = CallFormat("hermes", "arguments", "<tool_call>", "</tool_call>", blank="\n")
-LLAMA_JSON = CallFormat("llama_json", "parameters", between="; ")
+LLAMA_JSON = CallFormat("llama_json", "parameters", between="; ", repeats=False)
 
 FORMATS = {form.name: form for form in (HERMES, LLAMA_JSON)}

@@ -65,7 +65,8 @@ def real(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     from inference.models.tiny import write_tiny_embedder, write_tiny_model, write_tiny_verifier
 
     models = tmp_path_factory.mktemp("models")
-    model, embedder = write_tiny_model(models / "tiny"), write_tiny_embedder(models / "embedder")
+    model = write_tiny_model(models / "tiny", has_tools=True)
+    embedder = write_tiny_embedder(models / "embedder")
     verifier = write_tiny_verifier(models / "verifier")
     address = f"unix:{run_folder}/real/engine.sock"
     argv = [sys.executable, "-m", "inference", "--address", address, "--model", str(model)]

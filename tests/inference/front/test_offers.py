@@ -67,11 +67,14 @@ async def test_what_cannot_be_offered_is_refused_by_submit_and_check(
 def test_a_model_without_functions_refuses_them() -> None:
     without = Offers("", ByteTokenizer())
     with pytest.raises(NotSupported):
-        without.applied(request())
+        without.applied(request(), can_hold=True)
     with pytest.raises(NotSupported):
-        without.applied(request(tools="", tool_choice="required"))
+        without.applied(request(tools="", tool_choice="required"), can_hold=True)
     asked = request(tools="", tool_choice="none")
-    assert without.applied(asked) == asked and without.read("<tool_call>", TOOLS) == ("<tool_call>", "")
+    assert without.applied(asked, can_hold=True) == asked and without.read("<tool_call>", TOOLS) == (
+        "<tool_call>",
+        "",
+    )
 
 
 async def test_an_engine_says_how_its_model_calls() -> None:
