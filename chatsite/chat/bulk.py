@@ -26,11 +26,15 @@ COLUMNS = {
 }
 
 
-async def apply(caller: Caller, action: str, ids: Sequence[UUID], tag: str | None) -> int:
-    """How many conversations there were. Raises NotFound and InvalidRequest, with nothing changed."""
+async def apply(caller: Caller, action: str, ids: Sequence[UUID], tag: str | None) -> tuple[int, UUID | None]:
+    """How many conversations there were, and the receipt of an erasure.
+
+    Raises NotFound and InvalidRequest, with nothing changed.
+    """
     wanted = sorted(set(ids))
+    receipt = None
     if action == "delete":
-        await erasure.erase_many(caller, wanted)
+        receipt = await erasure.erase_many(caller, wanted)
     elif action in COLUMNS:
         await run_in_db(_update, caller.user_id, wanted, COLUMNS[action])
     elif tag is None:
@@ -39,7 +43,7 @@ async def apply(caller: Caller, action: str, ids: Sequence[UUID], tag: str | Non
         await run_in_db(
             _retag, caller.user_id, wanted, _with if action == "tag" else _without, checked(tag, "tag")
         )
-    return len(wanted)
+    return len(wanted), receipt
 
 
 @transaction.atomic

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-import pytest_asyncio
 from asgiref.sync import sync_to_async
 from django.db import OperationalError, connection, connections
 from django.test import AsyncClient
@@ -17,29 +15,9 @@ from chatsite.accounts.models import User
 from chatsite.chat.models import Conversation, Generation, Message
 from chatsite.db import run_in_db
 from inference.testing import script_text
+from tests.chat.api_client import KIND, events_of, read
 from tests.chat.conftest import open_socket
 from tests.chat.socket import Socket
-
-KIND = "application/json"
-
-
-@pytest_asyncio.fixture(loop_scope="package")
-async def page(engine: Any, user: User) -> AsyncClient:
-    """A browser of the user, as far as HTTP goes."""
-    client = AsyncClient()
-    await client.aforce_login(user)
-    return client
-
-
-@pytest_asyncio.fixture(loop_scope="package")
-async def stranger(engine: Any, other_user: User) -> AsyncIterator[AsyncClient]:
-    client = AsyncClient()
-    await client.aforce_login(other_user)
-    yield client
-
-
-def events_of(body: bytes) -> list[dict[str, Any]]:
-    return [json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: ")]
 
 
 async def test_the_page_opens_with_what_its_scripts_need(
@@ -146,7 +124,7 @@ async def test_what_is_given_changes_and_nothing_else(page: AsyncClient, socket:
 async def test_erasing_removes_everything_and_ends_what_runs(page: AsyncClient, socket: Socket) -> None:
     accepted = await socket.send(script_text(tokens=3000, delay_ms=10))
     await socket.until("delta")
-    assert (await page.delete(f"/api/conversations/{accepted['conversation']}")).status_code == 204
+    assert (await page.delete(f"/api/conversations/{accepted['conversation']}")).status_code == 202
     counts = [await run_in_db(model.objects.count) for model in (Conversation, Message, Generation)]
     assert counts == [0, 0, 0]
     _, done = await socket.ask("the socket lives")
@@ -196,13 +174,13 @@ async def test_an_event_stream_gives_the_text_so_far_and_the_rest(page: AsyncCli
     answer = await page.get(f"/api/generations/{accepted['generation']}/events")
     assert answer["Content-Type"].startswith("text/event-stream")
     assert answer["X-Accel-Buffering"] == "no"
-    frames = events_of(b"".join([chunk async for chunk in answer.streaming_content]))
+    frames = events_of(await read(answer))
     text = "".join(frame["text"] for frame in frames if frame["type"] in ("snapshot", "delta"))
     done = await socket.until("done")
     assert text == socket.text_of(done)
     assert [frames[0]["type"], frames[-1]["type"]] == ["snapshot", "done"]
     finished = await page.get(f"/api/generations/{accepted['generation']}/events")
-    again = events_of(b"".join([chunk async for chunk in finished.streaming_content]))
+    again = events_of(await read(finished))
     assert [frame["type"] for frame in again] == ["snapshot", "done"]
     assert again[0]["text"] == text
 

@@ -10,6 +10,7 @@ from ninja import Field, Router, Status
 
 from chatsite.chat import bulk, erasure, library
 from chatsite.chat.api.door import caller_of
+from chatsite.chat.api.rights import ReceiptRef
 from chatsite.chat.models import Conversation
 from chatsite.chat.schemas.conversations import (
     BulkIn,
@@ -20,17 +21,22 @@ from chatsite.chat.schemas.conversations import (
     ConversationPage,
 )
 from chatsite.db import run_in_db
-from chatsite.declared import refusals
 
 router = Router(tags=["conversations"])
 
-Query = Annotated[str, Field(description="Words of titles and messages, all of which must occur.")]
+Query = Annotated[
+    str, Field(max_length=200, description="Words of titles and messages, all of which must occur.")
+]
 Cursor = Annotated[str, Field(description="`next` of the page before.")]
 
 
-@router.get("/conversations", response={200: ConversationPage, **refusals(413)})
+@router.get("/conversations", response={200: ConversationPage})
 async def list_conversations(
-    request: HttpRequest, q: Query = "", tag: str = "", archived: bool = False, cursor: Cursor = ""
+    request: HttpRequest,
+    q: Query = "",
+    tag: Annotated[str, Field(max_length=40)] = "",
+    archived: bool = False,
+    cursor: Cursor = "",
 ) -> dict[str, Any]:
     """A page of your conversations, pinned ones first, then the latest; temporary ones are never listed."""
     wanted = library.Wanted(query=q, tag=tag, is_archived=archived)
@@ -38,26 +44,27 @@ async def list_conversations(
     return {"items": items, "next": following}
 
 
-@router.post("/conversations", response={201: ConversationOut, **refusals(413)})
+@router.post("/conversations", response={201: ConversationOut})
 async def make_conversation(request: HttpRequest, body: ConversationIn) -> Status[Conversation]:
     """A new conversation without messages."""
     columns = body.dict() | {"parameters": body.parameters.dict(exclude_none=True)}
     return Status(201, await run_in_db(library.make, caller_of(request).user_id, columns))
 
 
-@router.post("/conversations/bulk", response={200: BulkOut, **refusals(404, 413)})
-async def change_many(request: HttpRequest, body: BulkIn) -> dict[str, int]:
+@router.post("/conversations/bulk", response=BulkOut)
+async def change_many(request: HttpRequest, body: BulkIn) -> dict[str, Any]:
     """Archives, pins, tags or erases up to 200 conversations at once: all of them, or none."""
-    return {"num_changed": await bulk.apply(caller_of(request), body.action, body.ids, body.tag)}
+    num_changed, receipt = await bulk.apply(caller_of(request), body.action, body.ids, body.tag)
+    return {"num_changed": num_changed, "receipt": receipt}
 
 
-@router.get("/conversations/{uuid:conversation}", response={200: ConversationOut, **refusals(404)})
+@router.get("/conversations/{uuid:conversation}", response={200: ConversationOut})
 async def get_conversation(request: HttpRequest, conversation: UUID) -> Conversation:
     """A conversation without its messages, which are read in pages."""
     return await run_in_db(library.shown, caller_of(request).user_id, conversation)
 
 
-@router.patch("/conversations/{uuid:conversation}", response={200: ConversationOut, **refusals(404, 413)})
+@router.patch("/conversations/{uuid:conversation}", response={200: ConversationOut})
 async def change_conversation(
     request: HttpRequest, conversation: UUID, body: ConversationChange
 ) -> Conversation:
@@ -68,8 +75,7 @@ async def change_conversation(
     return await run_in_db(library.change, caller_of(request).user_id, conversation, changes)
 
 
-@router.delete("/conversations/{uuid:conversation}", response={204: None, **refusals(404)})
-async def erase_conversation(request: HttpRequest, conversation: UUID) -> Status[None]:
-    """Removes a conversation from every store."""
-    await erasure.erase(caller_of(request), conversation)
-    return Status(204, None)
+@router.delete("/conversations/{uuid:conversation}", response={202: ReceiptRef})
+async def erase_conversation(request: HttpRequest, conversation: UUID) -> Status[ReceiptRef]:
+    """Removes a conversation from every store, within a minute; the receipt says which have done so."""
+    return Status(202, ReceiptRef.to(await erasure.erase(caller_of(request), conversation)))

@@ -123,3 +123,4 @@ class BulkIn(Schema):
 
 class BulkOut(Schema):
     num_changed: int = Field(description="How many different conversations there were among the ids.")
+    receipt: UUID | None = Field(description="Of an erasure: `/api/receipts/{receipt}` tells how far it is.")
