@@ -207,4 +207,6 @@ def engine_request(turn: Turn) -> GenerateRequest:
         is_offline=turn.is_offline,
         deadline_s=settings.CONFIG.deadline_s,
         may_trim=turn.may_trim,
+        tools=turn.tools,
+        tool_choice=turn.tool_choice,
     )

@@ -65,5 +65,8 @@ class Turn:
     is_offline: bool = False  # bulk work: fills what interactive questions leave free
     # A history that is longer than the model's window loses its oldest turns instead of being refused.
     may_trim: bool = True
+    # Functions that the model may call, and whether it must, as `GenerateRequest` has them.
+    tools: str = ""
+    tool_choice: str = ""
     # How the caller's quotas stood when this was counted; None before that.
     standings: tuple[Standing, ...] | None = None
