@@ -106,4 +106,5 @@ def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
 
 
 api.add_router("", "chatsite.accounts.api.router")
+api.add_router("", "chatsite.accounts.quotas.api.router")
 api.add_router("", "chatsite.chat.api.router")

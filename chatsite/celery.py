@@ -20,10 +20,15 @@ app.autodiscover_tasks()
 @app.on_after_finalize.connect
 def _schedule(sender: Celery, **kwargs: Any) -> None:
     """Collects what the apps want to be done when; here, because their tasks need models."""
+    from chatsite.accounts import tasks as accounts
     from chatsite.chat import tasks as chat
     from semcache import tasks as semcache
 
-    sender.conf.beat_schedule = {**chat.BEAT_SCHEDULE, **semcache.BEAT_SCHEDULE}
+    sender.conf.beat_schedule = {
+        **accounts.BEAT_SCHEDULE,
+        **chat.BEAT_SCHEDULE,
+        **semcache.BEAT_SCHEDULE,
+    }
 
 
 @worker_init.connect

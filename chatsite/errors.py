@@ -17,6 +17,8 @@ Knows no door: consumers make frames of these, the REST API its own error object
 
 from __future__ import annotations
 
+from datetime import datetime
+
 
 class SiteError(Exception):
     """Base. `message` may be shown to the user."""
@@ -29,6 +31,7 @@ class SiteError(Exception):
         super().__init__(message)
         self.message = message
         self.retry_after_s: float | None = None
+        self.resets_at: datetime | None = None
 
 
 class ReplyRefused(SiteError):

@@ -271,4 +271,5 @@ def _error_frame(error: SiteError, frame: frames.FromClient) -> frames.ErrorFram
         client_message_id=getattr(frame, "client_message_id", None),
         generation=getattr(frame, "generation", None),
         retry_after_s=error.retry_after_s,
+        resets_at=error.resets_at,
     )

@@ -6,6 +6,7 @@ count UTF-16 code units, because the page's strings do. Knows no flow: `consumer
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TypeAlias
 from uuid import UUID
 
@@ -171,6 +172,7 @@ class ErrorFrame(ServerFrame, tag="error", frozen=True):
     client_message_id: UUID | None = None
     generation: UUID | None = None
     retry_after_s: float | None = None
+    resets_at: datetime | None = None  # of the quota that is used up
 
 
 class Pong(ServerFrame, tag="pong", frozen=True):

@@ -11,12 +11,13 @@ import msgspec
 from django.conf import settings
 from django.http import HttpRequest, JsonResponse
 
+from chatsite.chat.embedding import embed
 from chatsite.chat.turn import Caller
-from chatsite.engine import engine
 from chatsite.json_body import read_json
 from chatsite.v1.catalog import served_embedder
 from chatsite.v1.endpoint import endpoint
 from chatsite.v1.errors import ApiError, invalid
+from chatsite.v1.limits import limit_headers
 from chatsite.v1.schema import convert
 
 MAX_TEXTS = 2048
@@ -48,13 +49,14 @@ async def embeddings(request: HttpRequest, caller: Caller) -> JsonResponse:
         raise invalid(
             "dimensions", f"This model has {info.embedding_dim} dimensions.", "unsupported_parameter"
         )
-    result = await engine().embed(texts)
+    result, standings = await embed(caller, texts)
     encode = _base64 if asked.encoding_format == "base64" else list
     vectors = [
         {"object": "embedding", "index": i, "embedding": encode(v)} for i, v in enumerate(result.vectors)
     ]
     usage = {"prompt_tokens": result.num_tokens, "total_tokens": result.num_tokens}
-    return JsonResponse({"object": "list", "data": vectors, "model": info.embedder, "usage": usage})
+    body = {"object": "list", "data": vectors, "model": info.embedder, "usage": usage}
+    return JsonResponse(body, headers=limit_headers(standings))
 
 
 def _texts(given: Any) -> list[str]:

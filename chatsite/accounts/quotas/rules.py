@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -19,7 +19,8 @@ from chatsite.chat.turn import Caller
 
 Applies = Quota.Applies
 # Whom a quota counts for, and among those of one window which comes first: one's own, a guest's, everybody's.
-COUNTS_FOR = {
+CountsFor = Literal["tenant", "key", "user"]
+COUNTS_FOR: dict[Quota.Applies, CountsFor] = {
     Applies.TENANT: "tenant",
     Applies.EACH_TENANT: "tenant",
     Applies.KEY: "key",
@@ -35,7 +36,7 @@ PRECEDENCE = {applies: place for place, applies in enumerate(COUNTS_FOR)}
 class Limit:
     """One quota as it binds one subject in the window that began at `starts_at`. None: no limit of this kind."""
 
-    counts_for: str  # tenant, key, user
+    counts_for: CountsFor
     subject: str
     window_s: int
     starts_at: datetime
@@ -50,7 +51,7 @@ class Limit:
 def in_force(caller: Caller) -> list[Limit]:
     """At most one for each of the caller's subjects and lengths of window."""
     subjects = subjects_of(caller)
-    chosen: dict[tuple[str, int], Any] = {}
+    chosen: dict[tuple[CountsFor, int], Any] = {}
     for quota in sorted(_applying(caller), key=lambda quota: PRECEDENCE[Applies(quota.applies)]):
         chosen.setdefault((COUNTS_FOR[Applies(quota.applies)], quota.window_s), quota)
     return [
@@ -66,9 +67,9 @@ def in_force(caller: Caller) -> list[Limit]:
     ]
 
 
-def subjects_of(caller: Caller) -> dict[str, str]:
+def subjects_of(caller: Caller) -> dict[CountsFor, str]:
     """The names under which a caller is counted."""
-    subjects = {"tenant": f"tenant:{caller.tenant}", "user": f"user:{caller.user_id}"}
+    subjects: dict[CountsFor, str] = {"tenant": f"tenant:{caller.tenant}", "user": f"user:{caller.user_id}"}
     return subjects if caller.api_key is None else subjects | {"key": f"key:{caller.api_key}"}
 
 

@@ -1,7 +1,7 @@
 """From what an answer held to what it used: once, whoever ends it and however often they try.
 
-Call in the transaction that stores the end. A window that is over meanwhile is settled where it was held. Knows
-holds, counters and the ledger; knows no flow.
+Called in the transaction that stores the end, where there is one. A window that is over meanwhile is settled where it
+was held. Knows holds, counters and the ledger; knows no flow.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ def settle_expired() -> int:
     expired = QuotaHold.objects.filter(expires_at__lte=Now()).values_list("generation", "tokens")
     late = list(expired[:BATCH])
     for generation, tokens in late:
-        with transaction.atomic():
-            settle(generation, tokens)
+        settle(generation, tokens)
     return len(late)
 
 
@@ -54,6 +53,7 @@ def forget_old() -> int:
     return QuotaUse.objects.filter(pk__in=old.values("pk")[:BATCH]).delete()[0]
 
 
+@transaction.atomic(savepoint=False)
 def _close(generation: UUID, *, requests: int, tokens: int) -> None:
     """Takes the hold away, gives `requests` back and charges `tokens`. Nothing where there is no hold any more."""
     hold = QuotaHold.objects.select_for_update().filter(pk=generation).first()

@@ -99,6 +99,7 @@ export default {
   "error.not_saved": "The change could not be saved.",
   "error.not_deleted": "The chat could not be deleted.",
   "error.queue_full": "Too many questions are waiting. Your text is kept; try again in {seconds} s.",
+  "error.quota_exceeded": "Your quota is used up for now. Your text is kept.",
   "error.rate_limited": "You have asked a lot in a short time. Your text is kept; try again in {seconds} s.",
   "error.engine_unavailable": "The model could not be reached.",
   "error.engine_error": "The model made an error.",

@@ -94,6 +94,7 @@ export default {
   "error.not_saved": "更改未能保存。",
   "error.not_deleted": "对话未能删除。",
   "error.queue_full": "排队的问题太多。你的文字已保留，请在 {seconds} 秒后重试。",
+  "error.quota_exceeded": "你的配额暂时用完了。你的文字已保留。",
   "error.rate_limited": "短时间内提问过多。你的文字已保留，请在 {seconds} 秒后重试。",
   "error.engine_unavailable": "无法连接模型。",
   "error.engine_error": "模型出错。",
