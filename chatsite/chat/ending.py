@@ -16,10 +16,11 @@ from django.db import Error as DatabaseError
 
 from chatsite.chat import flight, generations, outcome
 from chatsite.chat.events import Durations, Ended
+from chatsite.chat.keeping import LeaseLost
 from chatsite.chat.live import HandedOver, LiveAnswer
 from chatsite.chat.models import FINAL_STATES, State
 from chatsite.chat.outcome import Outcome
-from chatsite.chat.record import LeaseLost, Record
+from chatsite.chat.record import Record
 from chatsite.db import run_in_db
 from chatsite.engine import engine, engine_info
 from inference.errors import EngineError

@@ -9,18 +9,28 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from chatsite.chat.models import ALLOWED_MOVES, FINAL_STATES, LIVE_STATES, Generation, Message, State
 
+CHECKPOINT_LEASES = """
+UPDATE chat_generation AS row SET lease_until = statement_timestamp() + %s, stored_seq = at.seq
+FROM unnest(%s::uuid[], %s::bigint[]) AS at(id, seq)
+WHERE row.id = at.id AND row.lease_owner = %s AND row.state = ANY(%s) RETURNING row.id
+"""
+CHECKPOINT_TEXTS = """
+UPDATE chat_message AS row SET text = at.text, token_ids = at.ids::integer[], tokenizer = at.tokenizer
+FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[]) AS at(generation, text, ids, tokenizer)
+JOIN chat_generation ON chat_generation.id = at.generation WHERE row.id = chat_generation.message_id
+"""
 # Names this process in leases. Made once per process: a fork that leases must not be taken for its parent.
 _owners: dict[int, str] = {}
 
@@ -75,14 +85,28 @@ def renew(generation: UUID) -> bool:
     return bool(mine.update(lease_until=lease_until()))
 
 
-def checkpoint(generation: UUID, progress: Progress) -> bool:
-    """Stores what there is and prolongs the lease; False when the generation ended or is another process's."""
-    with transaction.atomic():
-        mine = Generation.objects.filter(pk=generation, lease_owner=lease_owner(), state__in=LIVE_STATES)
-        if not mine.update(lease_until=lease_until(), stored_seq=progress.seq):
-            return False
-        _store_text(generation, progress)
-    return True
+def checkpoint(progress: Mapping[UUID, Progress]) -> set[UUID]:
+    """Stores what there is of each and prolongs the leases; those that did not end and are this process's."""
+    seqs = [at.seq for at in progress.values()]
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            CHECKPOINT_LEASES,
+            [
+                timedelta(seconds=settings.CONFIG.lease_s),
+                list(progress),
+                seqs,
+                lease_owner(),
+                list(LIVE_STATES),
+            ],
+        )
+        ours = {generation for (generation,) in cursor.fetchall()}
+        kept = [progress[generation] for generation in ours]
+        # Lists of unequal length are no array of arrays, so each travels as the text of one.
+        ids = ["{" + ",".join(map(str, at.token_ids)) + "}" for at in kept]
+        cursor.execute(
+            CHECKPOINT_TEXTS, [list(ours), [at.text for at in kept], ids, [at.tokenizer for at in kept]]
+        )
+    return ours
 
 
 def release(generation: UUID) -> bool:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from dataclasses import replace
 from uuid import UUID
 
-from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import transaction
 
@@ -19,11 +19,12 @@ from chatsite.accounts.quotas import settlement
 from chatsite.chat import generations
 from chatsite.chat.events import Durations
 from chatsite.chat.generations import Ending, Progress
+from chatsite.chat.keeping import keeper
 from chatsite.chat.live import LiveAnswer
-from chatsite.chat.models import FINAL_STATES, Generation, Message, State
+from chatsite.chat.models import FINAL_STATES, Generation, Message, Origin, State
 from chatsite.chat.outcome import Outcome
 from chatsite.db import run_in_db
-from inference.types import TokenLogprob
+from inference.types import Segment, TokenLogprob, Usage
 
 logger = logging.getLogger(__name__)
 
@@ -32,20 +33,23 @@ FIRST_BACKOFF_S = 0.1
 MAX_BACKOFF_S = 2.0
 
 
-class LeaseLost(Exception):
-    """The generation ended by another hand, or another process took it."""
-
-
 class Record:
     """The ledger of one answer beside its live text: ids, their tokenizer, and when the first text came.
 
-    An adopted one goes on from a stored message, and its beginning was another process's.
+    An adopted one goes on from a stored message, and its beginning was another process's. `prompt_tokens` are known
+    as soon as the engine makes the answer for this record.
     """
 
-    def __init__(self, live: LiveAnswer, adopted: Message | None = None) -> None:
+    def __init__(
+        self, live: LiveAnswer, adopted: Message | None = None, begun: Segment | None = None
+    ) -> None:
+        """`begun` is an answer behind which this one goes on."""
+        ledger = adopted or begun
         self.live = live
-        self.token_ids = list(adopted.token_ids) if adopted else []
-        self.tokenizer = adopted.tokenizer if adopted else ""
+        self.token_ids = list(ledger.token_ids) if ledger else []
+        self.tokenizer = ledger.tokenizer if ledger else ""
+        self.prompt_tokens = 0
+        self._num_seen = 0
         self._is_adopted = adopted is not None
         self._began = time.monotonic()
         self._first_text_ms = 0.0
@@ -56,27 +60,20 @@ class Record:
         if not self._first_text_ms:
             self._first_text_ms = self._elapsed_ms()
         self.token_ids.extend(token_ids)
+        self._num_seen += len(token_ids)
         self.live.add_text(seq, text, len(token_ids), logprobs)
 
     def progress(self) -> Progress:
         return Progress(self.live.text, tuple(self.token_ids), self.tokenizer, self.live.seq)
 
     async def keep(self) -> None:
-        """Checkpoints for ever. Raises LeaseLost; a database that is away is tried again, for tokens flow on."""
-        while True:
-            await asyncio.sleep(settings.CONFIG.checkpoint_s)
-            try:
-                is_ours = await run_in_db(generations.checkpoint, self.live.generation, self.progress())
-            except DatabaseError as error:
-                logger.warning("checkpoint of %s not stored: %s", self.live.generation, error)
-                continue
-            if not is_ours:
-                raise LeaseLost
+        """Checkpoints for ever. Raises LeaseLost."""
+        await keeper().keep(self.live.generation, self.progress)
 
     async def hand_over(self) -> None:
         """Stores what there is and gives the lease back."""
         try:
-            if await run_in_db(generations.checkpoint, self.live.generation, self.progress()):
+            if await run_in_db(generations.checkpoint, {self.live.generation: self.progress()}):
                 await run_in_db(generations.release, self.live.generation)
         except DatabaseError as error:
             logger.warning(
@@ -85,6 +82,7 @@ class Record:
 
     async def finish(self, outcome: Outcome) -> tuple[State, Durations]:
         """Stores the end; the state that stands. Tries for STORE_PATIENCE_S while the database is away, then raises."""
+        outcome = self._with_known_usage(outcome)
         durations = self._durations(outcome)
         give_up_at, backoff_s = time.monotonic() + STORE_PATIENCE_S, FIRST_BACKOFF_S
         while True:
@@ -98,6 +96,15 @@ class Record:
                 logger.warning("the end of %s not stored yet: %s", self.live.generation, error)
             await asyncio.sleep(backoff_s)
             backoff_s = min(2 * backoff_s, MAX_BACKOFF_S)
+
+    def _with_known_usage(self, outcome: Outcome) -> Outcome:
+        """Where the engine has not said what an answer took, what was seen of it: nobody gets it for nothing."""
+        if outcome.usage.prompt_tokens or not self.prompt_tokens or outcome.origin is not Origin.MODEL:
+            return outcome
+        seen = Usage(
+            self.prompt_tokens, prefilled_tokens=self.prompt_tokens, generated_tokens=self._num_seen
+        )
+        return replace(outcome, usage=seen)
 
     def _durations(self, outcome: Outcome) -> Durations:
         if self._is_adopted:

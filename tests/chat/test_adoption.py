@@ -49,7 +49,7 @@ async def test_a_dead_process_is_noticed_by_its_lease(socket: Socket, monkeypatc
     await socket.send(script_text(tokens=400, delay_ms=10))
     await socket.until("delta")
     # As if this process had been killed: it neither checkpoints nor gives its lease back.
-    monkeypatch.setattr(generations, "checkpoint", lambda *_: True)
+    monkeypatch.setattr(generations, "checkpoint", set)
     adopter = Running()
     async with asyncio.timeout(10):
         while not await adopt_orphans(adopter):
@@ -86,11 +86,11 @@ async def test_the_reaper_ends_what_is_long_past_its_deadline(engine: Any, user:
 async def test_a_lease_can_be_kept_only_by_its_owner(engine: Any, user: User) -> None:
     row = await run_in_db(store.store_question, caller_of_user(user), store.Question(uuid4(), "mine"))
     progress = generations.Progress("text", (1, 2), "tokenizer", 2)
-    assert await run_in_db(generations.checkpoint, row.generation, progress)
+    assert await run_in_db(generations.checkpoint, {row.generation: progress}) == {row.generation}
     assert not await run_in_db(generations.adopt, row.generation)
     await run_in_db(Generation.objects.filter(pk=row.generation).update, lease_owner="another")
     other = generations.Progress("other", (), "", 9)
-    assert not await run_in_db(generations.checkpoint, row.generation, other)
+    assert not await run_in_db(generations.checkpoint, {row.generation: other})
     ending = generations.Ending(generations.State.COMPLETE)
     assert await run_in_db(generations.finish, row.generation, ending, other) == "queued"
     kept = await run_in_db(stored, str(row.generation))

@@ -7,146 +7,327 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('accounts', '0003_people_and_brake'),
+        ("accounts", "0003_people_and_brake"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='apikey',
-            name='replaced_by',
-            field=models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='replaces', to='accounts.apikey'),
+            model_name="apikey",
+            name="replaced_by",
+            field=models.OneToOneField(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="replaces",
+                to="accounts.apikey",
+            ),
         ),
         migrations.AddField(
-            model_name='usagerecord',
-            name='cost',
+            model_name="usagerecord",
+            name="cost",
             field=models.DecimalField(db_default=0, decimal_places=9, default=0, max_digits=18),
         ),
         migrations.AddField(
-            model_name='usagerecord',
-            name='currency',
-            field=models.CharField(blank=True, db_default='', default='', max_length=3),
+            model_name="usagerecord",
+            name="currency",
+            field=models.CharField(blank=True, db_default="", default="", max_length=3),
         ),
         migrations.AddField(
-            model_name='usagerecord',
-            name='device_seconds',
+            model_name="usagerecord",
+            name="device_seconds",
             field=models.FloatField(db_default=0, default=0),
         ),
         migrations.AddField(
-            model_name='usagerecord',
-            name='kind',
-            field=models.CharField(choices=[('answer', 'answer'), ('embedding', 'embedding')], db_default='answer', default='answer', max_length=16),
+            model_name="usagerecord",
+            name="kind",
+            field=models.CharField(
+                choices=[("answer", "answer"), ("embedding", "embedding")],
+                db_default="answer",
+                default="answer",
+                max_length=16,
+            ),
         ),
         migrations.AddField(
-            model_name='usagerecord',
-            name='prefilled_tokens',
+            model_name="usagerecord",
+            name="prefilled_tokens",
             field=models.PositiveIntegerField(db_default=0, default=0),
         ),
         migrations.AddField(
-            model_name='usagerecord',
-            name='saved_cost',
+            model_name="usagerecord",
+            name="saved_cost",
             field=models.DecimalField(db_default=0, decimal_places=9, default=0, max_digits=18),
         ),
         migrations.AddField(
-            model_name='usagerecord',
-            name='saved_ms',
+            model_name="usagerecord",
+            name="saved_ms",
             field=models.FloatField(db_default=0, default=0),
         ),
         migrations.AddField(
-            model_name='usagerecord',
-            name='saved_tokens',
+            model_name="usagerecord",
+            name="saved_tokens",
             field=models.PositiveIntegerField(db_default=0, default=0),
         ),
         migrations.CreateModel(
-            name='Price',
+            name="Price",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('model', models.CharField(max_length=200)),
-                ('valid_from', models.DateTimeField(default=django.utils.timezone.now)),
-                ('currency', models.CharField(default='USD', max_length=3)),
-                ('per_million_prompt', models.DecimalField(decimal_places=6, default=0, max_digits=14)),
-                ('per_million_reused', models.DecimalField(decimal_places=6, default=0, max_digits=14)),
-                ('per_million_generated', models.DecimalField(decimal_places=6, default=0, max_digits=14)),
-                ('per_device_hour', models.DecimalField(decimal_places=6, default=0, max_digits=14)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("model", models.CharField(max_length=200)),
+                ("valid_from", models.DateTimeField(default=django.utils.timezone.now)),
+                ("currency", models.CharField(default="USD", max_length=3)),
+                ("per_million_prompt", models.DecimalField(decimal_places=6, default=0, max_digits=14)),
+                ("per_million_reused", models.DecimalField(decimal_places=6, default=0, max_digits=14)),
+                ("per_million_generated", models.DecimalField(decimal_places=6, default=0, max_digits=14)),
+                ("per_device_hour", models.DecimalField(decimal_places=6, default=0, max_digits=14)),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('model', 'valid_from'), name='one_price_per_model_and_moment'), models.CheckConstraint(condition=models.Q(('per_device_hour__gte', 0), ('per_million_generated__gte', 0), ('per_million_prompt__gte', 0), ('per_million_reused__gte', 0)), name='prices_are_not_negative')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("model", "valid_from"), name="one_price_per_model_and_moment"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("per_device_hour__gte", 0),
+                            ("per_million_generated__gte", 0),
+                            ("per_million_prompt__gte", 0),
+                            ("per_million_reused__gte", 0),
+                        ),
+                        name="prices_are_not_negative",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='QuotaUse',
+            name="QuotaUse",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('subject', models.CharField(max_length=64)),
-                ('window_s', models.PositiveIntegerField()),
-                ('window_start', models.DateTimeField()),
-                ('requests', models.PositiveBigIntegerField(default=0)),
-                ('tokens', models.PositiveBigIntegerField(default=0)),
-                ('reserved_tokens', models.PositiveBigIntegerField(default=0)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("subject", models.CharField(max_length=64)),
+                ("window_s", models.PositiveIntegerField()),
+                ("window_start", models.DateTimeField()),
+                ("requests", models.PositiveBigIntegerField(default=0)),
+                ("tokens", models.PositiveBigIntegerField(default=0)),
+                ("reserved_tokens", models.PositiveBigIntegerField(default=0)),
             ],
             options={
-                'indexes': [models.Index(fields=['window_start'], name='quota_use_by_age')],
-                'constraints': [models.UniqueConstraint(fields=('subject', 'window_s', 'window_start'), name='one_count_per_subject_and_window')],
+                "indexes": [models.Index(fields=["window_start"], name="quota_use_by_age")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("subject", "window_s", "window_start"),
+                        name="one_count_per_subject_and_window",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Identity',
+            name="Identity",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('issuer', models.CharField(max_length=200)),
-                ('subject', models.CharField(max_length=255)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                ('last_used_at', models.DateTimeField(blank=True, null=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='identities', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("issuer", models.CharField(max_length=200)),
+                ("subject", models.CharField(max_length=255)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                ("last_used_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="identities",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'identities',
-                'constraints': [models.UniqueConstraint(fields=('issuer', 'subject'), name='one_user_per_identity')],
+                "verbose_name_plural": "identities",
+                "constraints": [
+                    models.UniqueConstraint(fields=("issuer", "subject"), name="one_user_per_identity")
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Quota',
+            name="Quota",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('applies', models.CharField(choices=[('each_user', 'each user'), ('each_guest', 'each guest'), ('each_key', 'each API key'), ('each_tenant', 'each business line'), ('user', 'one user'), ('key', 'one API key'), ('tenant', 'one business line')], max_length=16)),
-                ('window_s', models.PositiveIntegerField()),
-                ('max_requests', models.PositiveBigIntegerField(blank=True, null=True)),
-                ('max_tokens', models.PositiveBigIntegerField(blank=True, null=True)),
-                ('api_key', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='quotas', to='accounts.apikey')),
-                ('tenant', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='quotas', to='accounts.tenant')),
-                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='quotas', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "applies",
+                    models.CharField(
+                        choices=[
+                            ("each_user", "each user"),
+                            ("each_guest", "each guest"),
+                            ("each_key", "each API key"),
+                            ("each_tenant", "each business line"),
+                            ("user", "one user"),
+                            ("key", "one API key"),
+                            ("tenant", "one business line"),
+                        ],
+                        max_length=16,
+                    ),
+                ),
+                ("window_s", models.PositiveIntegerField()),
+                ("max_requests", models.PositiveBigIntegerField(blank=True, null=True)),
+                ("max_tokens", models.PositiveBigIntegerField(blank=True, null=True)),
+                (
+                    "api_key",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="quotas",
+                        to="accounts.apikey",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="quotas",
+                        to="accounts.tenant",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="quotas",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('api_key__isnull', True), ('applies', 'user'), ('tenant__isnull', True), ('user__isnull', False)), models.Q(('api_key__isnull', False), ('applies', 'key'), ('tenant__isnull', True), ('user__isnull', True)), models.Q(('api_key__isnull', True), ('applies', 'tenant'), ('tenant__isnull', False), ('user__isnull', True)), models.Q(('api_key__isnull', True), ('applies__in', ['each_user', 'each_guest', 'each_key', 'each_tenant']), ('tenant__isnull', True), ('user__isnull', True)), _connector='OR'), name='quota_names_what_it_applies_to'), models.CheckConstraint(condition=models.Q(('window_s__gte', 1), ('window_s__lte', 31622400)), name='quota_window_in_range'), models.CheckConstraint(condition=models.Q(('max_requests__isnull', False), ('max_tokens__isnull', False), _connector='OR'), name='quota_limits_something'), models.UniqueConstraint(fields=('applies', 'user', 'api_key', 'tenant', 'window_s'), name='one_quota_per_subject_and_window', nulls_distinct=False)],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("api_key__isnull", True),
+                                ("applies", "user"),
+                                ("tenant__isnull", True),
+                                ("user__isnull", False),
+                            ),
+                            models.Q(
+                                ("api_key__isnull", False),
+                                ("applies", "key"),
+                                ("tenant__isnull", True),
+                                ("user__isnull", True),
+                            ),
+                            models.Q(
+                                ("api_key__isnull", True),
+                                ("applies", "tenant"),
+                                ("tenant__isnull", False),
+                                ("user__isnull", True),
+                            ),
+                            models.Q(
+                                ("api_key__isnull", True),
+                                ("applies__in", ["each_user", "each_guest", "each_key", "each_tenant"]),
+                                ("tenant__isnull", True),
+                                ("user__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="quota_names_what_it_applies_to",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("window_s__gte", 1), ("window_s__lte", 31622400)),
+                        name="quota_window_in_range",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("max_requests__isnull", False), ("max_tokens__isnull", False), _connector="OR"
+                        ),
+                        name="quota_limits_something",
+                    ),
+                    models.UniqueConstraint(
+                        fields=("applies", "user", "api_key", "tenant", "window_s"),
+                        name="one_quota_per_subject_and_window",
+                        nulls_distinct=False,
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='UsageDay',
+            name="UsageDay",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('day', models.DateField()),
-                ('kind', models.CharField(choices=[('answer', 'answer'), ('embedding', 'embedding')], max_length=16)),
-                ('model', models.CharField(max_length=200)),
-                ('origin', models.CharField(max_length=16)),
-                ('currency', models.CharField(blank=True, max_length=3)),
-                ('answers', models.PositiveBigIntegerField(default=0)),
-                ('prompt_tokens', models.PositiveBigIntegerField(default=0)),
-                ('reused_tokens', models.PositiveBigIntegerField(default=0)),
-                ('prefilled_tokens', models.PositiveBigIntegerField(default=0)),
-                ('generated_tokens', models.PositiveBigIntegerField(default=0)),
-                ('block_seconds', models.FloatField(default=0)),
-                ('device_seconds', models.FloatField(default=0)),
-                ('cost', models.DecimalField(decimal_places=9, default=0, max_digits=20)),
-                ('saved_tokens', models.PositiveBigIntegerField(default=0)),
-                ('saved_ms', models.FloatField(default=0)),
-                ('saved_cost', models.DecimalField(decimal_places=9, default=0, max_digits=20)),
-                ('api_key', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='usage_days', to='accounts.apikey')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='usage_days', to='accounts.tenant')),
-                ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='usage_days', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("day", models.DateField()),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("answer", "answer"), ("embedding", "embedding")], max_length=16
+                    ),
+                ),
+                ("model", models.CharField(max_length=200)),
+                ("origin", models.CharField(max_length=16)),
+                ("currency", models.CharField(blank=True, max_length=3)),
+                ("answers", models.PositiveBigIntegerField(default=0)),
+                ("prompt_tokens", models.PositiveBigIntegerField(default=0)),
+                ("reused_tokens", models.PositiveBigIntegerField(default=0)),
+                ("prefilled_tokens", models.PositiveBigIntegerField(default=0)),
+                ("generated_tokens", models.PositiveBigIntegerField(default=0)),
+                ("block_seconds", models.FloatField(default=0)),
+                ("device_seconds", models.FloatField(default=0)),
+                ("cost", models.DecimalField(decimal_places=9, default=0, max_digits=20)),
+                ("saved_tokens", models.PositiveBigIntegerField(default=0)),
+                ("saved_ms", models.FloatField(default=0)),
+                ("saved_cost", models.DecimalField(decimal_places=9, default=0, max_digits=20)),
+                (
+                    "api_key",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="usage_days",
+                        to="accounts.apikey",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="usage_days",
+                        to="accounts.tenant",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="usage_days",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(fields=['day'], name='usage_days_by_day'), models.Index(fields=['user', 'day'], name='usage_days_by_user'), models.Index(fields=['tenant', 'day'], name='usage_days_by_tenant')],
+                "indexes": [
+                    models.Index(fields=["day"], name="usage_days_by_day"),
+                    models.Index(fields=["user", "day"], name="usage_days_by_user"),
+                    models.Index(fields=["tenant", "day"], name="usage_days_by_tenant"),
+                ],
             },
         ),
     ]
