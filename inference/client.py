@@ -160,7 +160,11 @@ class EngineClient:
         return reply.accepted
 
     async def forget(self, owner: Owner) -> int:
-        """Drops the kept KV of a conversation; the number of blocks that were freed."""
+        """Drops the kept KV of a conversation and the logs of its ended answers; the number of blocks that were freed.
+
+        An owner that names no conversation: the logs and the KV in memory of all that the user asked. What is on disk
+        goes by the conversation.
+        """
         with _sendable():
             message = pb.ForgetRequest(owner=convert.owner_to_pb(owner))
         reply: pb.ForgetReply = await self._call(self._stub().Forget, message)

@@ -87,9 +87,14 @@ class Books:
 
     def forget(self, command: Forget) -> None:
         for sequence in self._live.values():
-            if sequence.admit.conversation == command.conversation:
+            admit = sequence.admit
+            is_meant = admit.conversation == command.conversation and not command.salt
+            if is_meant or (command.salt and admit.salt == command.salt):
                 sequence.is_forgotten = True
-        self._kv.forget(command.conversation)
+        if command.salt:
+            self._kv.forget_user(command.salt)
+        else:
+            self._kv.forget(command.conversation)
 
     # --- the outcomes of a forward
 

@@ -76,9 +76,13 @@ class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
 
 
 class Forget(msgspec.Struct, frozen=True, tag="forget"):
-    """Drop everything a conversation left behind: heads of all branches, blocks only it reached, its disk copies."""
+    """Drop everything a conversation left behind: heads of all branches, blocks only it reached, its disk copies.
+
+    With a salt instead: everything that its user left in memory, whatever conversation it belongs to, or none.
+    """
 
     conversation: bytes
+    salt: bytes = b""
 
 
 class DeclaredPrefix(msgspec.Struct, frozen=True, array_like=True):

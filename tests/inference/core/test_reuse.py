@@ -178,6 +178,23 @@ def test_forgetting_frees_the_conversation_and_only_it(driver, random_prompt) ->
     assert driver.end(other).reused_head_tokens == 51
 
 
+def test_forgetting_a_user_frees_all_of_theirs_and_nobody_elses(driver, random_prompt) -> None:
+    mine, theirs = random_prompt(60), random_prompt(60)
+    driver.generate(admit(mine, salt=b"me"))  # belongs to no conversation
+    driver.generate(admit(random_prompt(60), salt=b"me", conversation=TALK))
+    kept_of_me = driver.loop.stats().blocks_cached
+    driver.generate(admit(theirs, salt=b"them", conversation=b"other"))
+    cached = driver.loop.stats().blocks_cached
+    driver.step(Forget(b"", salt=b"me"))
+    stats = driver.loop.stats()
+    assert stats.forgotten_blocks == cached - stats.blocks_cached == kept_of_me > 0
+    again, other = admit(mine, salt=b"me"), admit(theirs, salt=b"them", conversation=b"other")
+    driver.generate(again)
+    driver.generate(other)
+    assert driver.end(again).reused_prefix_tokens == 0
+    assert driver.end(other).reused_head_tokens == 59
+
+
 def test_a_conversation_forgotten_while_it_runs_leaves_nothing(driver, random_prompt) -> None:
     request = admit(random_prompt(40), conversation=TALK, max_tokens=20)
     driver.step(request)
