@@ -184,15 +184,20 @@ class Engine:
     async def forget(self, owner: Owner, timeout_s: float) -> int:
         """Freed blocks as the core's next report counts them; 0 when it does not report in time.
 
-        Raises ModelLoading while there is no core; the next one erases then what the conversation has on disk.
+        The logs of ended answers go, too. An owner that names no conversation: the user's logs and KV in memory all go;
+        what is on disk goes by the conversation. Raises ModelLoading while there is no core; the next one erases then
+        what the conversation has on disk.
         """
+        self.archive.forget(owner)
         conversation = self._keys.conversation(owner)
-        self._forgotten.append(conversation)
+        order = Forget(conversation) if conversation else Forget(b"", salt=self._keys.salt(owner))
+        if conversation:
+            self._forgotten.append(conversation)
         self.loaded()
         before = self.counters.total("forgotten_blocks")
         num_reports = 1 + self.has_pending_work()  # a step under way reports first and has not heard of it
         self._canonical.give_up(owner)
-        self.core.send(Forget(conversation))
+        self.core.send(order)
         try:
             async with asyncio.timeout(timeout_s):
                 for _ in range(num_reports):
