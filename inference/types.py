@@ -93,6 +93,8 @@ class GenerateRequest:
     # A JSON list of functions as the template is given them; tool_choice is auto (also ""), none, required or a name.
     tools: str = ""
     tool_choice: str = ""
+    # The last segment is an answer that goes on: what is made comes right behind its last token.
+    continues_answer: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,15 @@ class Decoder(Protocol):
 
 
 class Detokenizer:
-    """For every split of the ids the joined results equal decode(all ids); what has left never changes."""
+    """For every split of the ids the joined results equal decode(all ids); what has left never changes.
 
-    def __init__(self, decoder: Decoder) -> None:
+    `before` are ids behind which these come, and whose text is somebody else's.
+    """
+
+    def __init__(self, decoder: Decoder, before: Sequence[int] = ()) -> None:
         self._decoder = decoder
-        self._context: list[int] = []  # ids whose text has left; they decide about blanks at the border
+        # Ids whose text has left; they decide about blanks at the border.
+        self._context: list[int] = list(before[-MAX_PENDING:])
         self._pending: list[int] = []
 
     @property

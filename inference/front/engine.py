@@ -131,7 +131,7 @@ class Engine:
             self._ticker.cancel()
             await asyncio.gather(self._ticker, return_exceptions=True)
         await self.core.stop()
-        self._grammars.close()
+        await self._grammars.stop()
 
     # What callers ask for
 
@@ -139,7 +139,9 @@ class Engine:
         """Raises RequestRefused."""
         self._canonical.give_up(request.owner)  # before the conversation's next turn looks for what is kept
         submitted = await self._intake.submit(request)
-        if (generation := self.archive.find(request.generation_id)) is not None and generation.is_live:
+        generation = self.archive.find(request.generation_id)
+        # The form of an answer that went on is made with the next question.
+        if generation is not None and generation.is_live and not request.continues_answer:
             kept = without_oldest(request.segments, submitted.trimmed_messages)
             self._canonical.on_asked(replace(request, segments=tuple(kept), tools=self._offers.shown(request)))
         return submitted

@@ -67,7 +67,7 @@ class GenerationLimits:
     """Where an answer ends. One whose log gets larger than `max_log_bytes` ends as if its length were reached.
 
     Before `min_tokens` neither a stop string nor a repetition ends it; a stop string is looked for in what comes then.
-    `shown_ids` are special tokens whose names are text of the answer.
+    `shown_ids` are special tokens whose names are text of the answer. Behind `begun_ids` it goes on.
     """
 
     deadline_s: float
@@ -78,6 +78,7 @@ class GenerationLimits:
     min_tokens: int = 0
     repetition_tokens: int = 0
     shown_ids: frozenset[int] = frozenset()
+    begun_ids: tuple[int, ...] = ()
 
 
 class Follower(Protocol):
@@ -114,7 +115,7 @@ class Generation:
         self._tokenizer = tokenizer
         self.stop_ids = limits.stop_ids
         self._ignored_ids = limits.stop_ids | (tokenizer.special_ids - limits.shown_ids)
-        self._detokenizer = Detokenizer(tokenizer)
+        self._detokenizer = Detokenizer(tokenizer, limits.begun_ids)
         self._stops = StopFilter(limits.stops)
         self._repetition = RepetitionDetector(limits.repetition_tokens)
         self._unreleased: deque[tuple[int, list[TokenOut]]] = deque()  # (characters, tokens that make them)

@@ -23,7 +23,7 @@ from inference.front.grammars import Grammars
 from inference.front.model import ServedModel
 from inference.front.offers import Offers
 from inference.front.ownership import OwnerKeys
-from inference.front.trimming import Fitted, Trimmer, least_kept, room_for
+from inference.front.trimming import Build, Fitted, Trimmer, least_kept, room_for
 from inference.types import GenerateRequest, Segment, Submitted
 
 # Longer prompts are encoded in a thread: the loop must go on delivering.
@@ -93,12 +93,15 @@ class Intake:
         *,
         tools: str = "",
         add_generation_prompt: bool = True,
+        build: Build | None = None,
     ) -> Fitted:
         """The prompt of a history that may be trimmed, with room for an answer of `asked` tokens."""
         room = room_for(self.limits().max_context, asked)
 
         def fit() -> Fitted:
-            return self._trimmer.fit(segments, room, tools=tools, add_generation_prompt=add_generation_prompt)
+            return self._trimmer.fit(
+                segments, room, tools=tools, add_generation_prompt=add_generation_prompt, build=build
+            )
 
         return await self._counting_fallbacks(fit, segments, tools)
 
@@ -186,12 +189,13 @@ class Intake:
         Meanwhile the request counts as one that waits: a burst must not fill the threads that encode.
         """
         segments, tools = request.segments, request.tools
-        build = self._parts.model.prompts.build
+        prompts = self._parts.model.prompts
+        build = prompts.go_on if request.continues_answer else prompts.build
         self._encoding[request.generation_id] = estimate
         try:
             await self._parts.grammars.check(request.sampling.grammar, self._loaded())
             if request.may_trim:
-                return await self.fit(segments, request.sampling.max_tokens, tools=tools)
+                return await self.fit(segments, request.sampling.max_tokens, tools=tools, build=build)
             return await self._counting_fallbacks(
                 lambda: Fitted(build(segments, tools=tools), segments), segments, tools
             )
@@ -234,6 +238,7 @@ class Intake:
             max_log_bytes=config.log_max_bytes,
             wants_logprobs=request.sampling.logprobs is not None,
             shown_ids=self._parts.offers.mark_ids() if request.tools else frozenset(),
+            begun_ids=tuple(fitted.prompt.ids) if request.continues_answer else (),
         )
         generation = Generation(
             request.generation_id,

@@ -96,6 +96,24 @@ class PromptBuilder:
             return self._without_spans(chat)
         return self._assemble(text, spans, chat.segments)
 
+    def go_on(
+        self, segments: Sequence[Segment], *, tools: str = "", add_generation_prompt: bool = True
+    ) -> Prompt:
+        """The prompt behind which the last segment, an answer, goes on: as it was asked for, and what there is of it.
+
+        Nothing of the template stands between the two, so where its ids are known the model is where it was.
+        """
+        check_segments(segments)
+        if len(segments) < 2 or segments[-1].role != "assistant" or segments[-1].tool_calls:
+            raise InvalidRequest("only an answer in words, behind a question, can go on")
+        asked, begun = segments[:-1], segments[-1]
+        prompt = self.build(asked, tools=tools, add_generation_prompt=add_generation_prompt)
+        draft = _Draft(
+            [_Fixed(tuple(prompt.ids), prompt.text)], prompt.num_ledger_tokens, prompt.num_fallbacks
+        )
+        self._add_segment(draft, Span(begun.text, 0, 0), begun)
+        return Prompt(draft.text, self._encode(draft), draft.num_ledger_tokens, draft.num_fallbacks)
+
     def _raw(self, text: str) -> Prompt:
         """Who writes a whole prompt writes what a template would: names of control tokens are control tokens. It
         begins with the model's first token where the template's prompts do."""

@@ -88,25 +88,33 @@ class Trimmer:
         self._glue_tokens: int | None = None
 
     def fit(
-        self, segments: Sequence[Segment], room: Room, *, tools: str = "", add_generation_prompt: bool = True
+        self,
+        segments: Sequence[Segment],
+        room: Room,
+        *,
+        tools: str = "",
+        add_generation_prompt: bool = True,
+        build: Build | None = None,
     ) -> Fitted:
         """The longest prompt that ends a stride and fits; where not even the last turn fits, the prompt of that.
 
         What is left out does not depend on `add_generation_prompt`: a warm-up reads what the answer will need.
+        `build` makes prompts of another kind.
         """
+        build = build or self._build
         turns = Turns(segments)
         num_tools = self._count(Segment("system", tools), room.max_context) if tools else 0
         sizes = _Sizes(
             turns, lambda segment: self._count(segment, room.max_context) + self._glue(), num_tools
         )
         turn = self._first_guess(turns, sizes, room)
-        prompt = self._build(turns.behind(turn), tools=tools)
+        prompt = build(turns.behind(turn), tools=tools)
         while len(prompt.ids) > room.prompt_tokens and turn < turns.last:
             turn = sizes.next_cut(turn, room.stride_tokens)
-            prompt = self._build(turns.behind(turn), tools=tools)
+            prompt = build(turns.behind(turn), tools=tools)
         kept = turns.behind(turn)
         if not add_generation_prompt:
-            prompt = self._build(kept, tools=tools, add_generation_prompt=False)
+            prompt = build(kept, tools=tools, add_generation_prompt=False)
         return Fitted(prompt, kept, len(segments) - len(kept))
 
     def _first_guess(self, turns: Turns, sizes: _Sizes, room: Room) -> int:

@@ -35,7 +35,16 @@ TIMING_FIELDS = tuple(Timings.__dataclass_fields__)
 BUILT_FIELDS = ("stop", "stop_ids", "logit_bias", "grammar")
 SAMPLING_FIELDS = tuple(name for name in Sampling.__dataclass_fields__ if name not in BUILT_FIELDS)
 SEGMENT_FIELDS = ("role", "text", "tokenizer", "tool_calls", "tool_call_id")
-REQUEST_FIELDS = ("generation_id", "priority", "deadline_s", "is_offline", "may_trim", "tools", "tool_choice")
+REQUEST_FIELDS = (
+    "generation_id",
+    "priority",
+    "deadline_s",
+    "is_offline",
+    "may_trim",
+    "tools",
+    "tool_choice",
+    "continues_answer",
+)
 TEMPLATE_FIELDS = tuple(TemplateFindings.__dataclass_fields__)
 INFO_FIELDS = tuple(name for name in EngineInfo.__dataclass_fields__ if name != "template")
 STATS_FIELDS = tuple(name for name in EngineStats.__dataclass_fields__ if name != "shared_prefixes")

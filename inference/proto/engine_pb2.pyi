@@ -83,7 +83,7 @@ class Owner(_message.Message):
     def __init__(self, tenant: _Optional[str] = ..., user: _Optional[str] = ..., conversation: _Optional[str] = ...) -> None: ...
 
 class SubmitRequest(_message.Message):
-    __slots__ = ("generation_id", "segments", "sampling", "owner", "priority", "deadline_s", "is_offline", "may_trim", "tools", "tool_choice")
+    __slots__ = ("generation_id", "segments", "sampling", "owner", "priority", "deadline_s", "is_offline", "may_trim", "tools", "tool_choice", "continues_answer")
     GENERATION_ID_FIELD_NUMBER: _ClassVar[int]
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
     SAMPLING_FIELD_NUMBER: _ClassVar[int]
@@ -94,6 +94,7 @@ class SubmitRequest(_message.Message):
     MAY_TRIM_FIELD_NUMBER: _ClassVar[int]
     TOOLS_FIELD_NUMBER: _ClassVar[int]
     TOOL_CHOICE_FIELD_NUMBER: _ClassVar[int]
+    CONTINUES_ANSWER_FIELD_NUMBER: _ClassVar[int]
     generation_id: str
     segments: _containers.RepeatedCompositeFieldContainer[Segment]
     sampling: Sampling
@@ -104,7 +105,8 @@ class SubmitRequest(_message.Message):
     may_trim: bool
     tools: str
     tool_choice: str
-    def __init__(self, generation_id: _Optional[str] = ..., segments: _Optional[_Iterable[_Union[Segment, _Mapping]]] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., owner: _Optional[_Union[Owner, _Mapping]] = ..., priority: _Optional[int] = ..., deadline_s: _Optional[float] = ..., is_offline: _Optional[bool] = ..., may_trim: _Optional[bool] = ..., tools: _Optional[str] = ..., tool_choice: _Optional[str] = ...) -> None: ...
+    continues_answer: bool
+    def __init__(self, generation_id: _Optional[str] = ..., segments: _Optional[_Iterable[_Union[Segment, _Mapping]]] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., owner: _Optional[_Union[Owner, _Mapping]] = ..., priority: _Optional[int] = ..., deadline_s: _Optional[float] = ..., is_offline: _Optional[bool] = ..., may_trim: _Optional[bool] = ..., tools: _Optional[str] = ..., tool_choice: _Optional[str] = ..., continues_answer: _Optional[bool] = ...) -> None: ...
 
 class SubmitReply(_message.Message):
     __slots__ = ("engine", "prompt_tokens", "trimmed_messages")

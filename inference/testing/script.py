@@ -25,7 +25,7 @@ from inference.testing.tokenizer import (
 PREFIX = "/script"
 ECHO_DELAY_MS = 1.0
 _FILLER = ("lorem", "ipsum", "dolor", "sit", "amet", "consectetur", "adipiscing", "elit", "sed", "do")
-_USER = list(b"user\n")
+_USER, _ASSISTANT = list(b"user\n"), list(b"assistant\n")
 # In a plan: the token that tells the time.
 STAMP = -1
 
@@ -61,13 +61,14 @@ class Plan:
 
 
 def plan_for(prompt_ids: list[int]) -> Plan:
-    """The plan that the last user message asks for; a script that cannot be read is a plan that fails."""
-    message = last_user_message(prompt_ids)
+    """The plan that the last user message asks for, behind what is said of it already; a script that cannot be read
+    is a plan that fails."""
+    message, begun = last_user_message(prompt_ids), _begun(prompt_ids)
     if not message.startswith(PREFIX):
-        return Plan(_one_by_one(tokens_of(echo(message))), Script(delay_ms=ECHO_DELAY_MS))
+        return Plan(_behind(begun, _one_by_one(tokens_of(echo(message)))), Script(delay_ms=ECHO_DELAY_MS))
     try:
         script = msgspec.json.decode(message.removeprefix(PREFIX).strip() or b"{}", type=Script)
-        return Plan(_steps(script), script)
+        return Plan(_behind(begun, _steps(script)), script)
     except (msgspec.DecodeError, ValueError) as error:
         return Plan((), Script(), error=f"the script cannot be read: {error}")
 
@@ -89,6 +90,22 @@ def last_user_message(prompt_ids: list[int]) -> str:
     users = [turn[len(_USER) :] for turn in turns if turn[: len(_USER)] == _USER]
     message = _split(users[-1], END_OF_TURN)[0] if users else prompt_ids
     return b"".join(map(bytes_of, message)).decode("utf-8", "replace")
+
+
+def _begun(prompt_ids: list[int]) -> list[int]:
+    """What there is of an answer that goes on: the open turn at the end of the prompt, without its header."""
+    last = _split(prompt_ids, START_OF_TURN)[-1]
+    return last[len(_ASSISTANT) :] if last[: len(_ASSISTANT)] == _ASSISTANT else []
+
+
+def _behind(begun: list[int], steps: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+    """The steps that are left, when the first ones are what was begun."""
+    said: list[int] = []
+    for number, step in enumerate(steps):
+        if said == begun:
+            return steps[number:]
+        said += step
+    return () if said == begun else steps
 
 
 def _split(ids: list[int], separator: int) -> list[list[int]]:

@@ -45,6 +45,10 @@ def text_of(events: list[Event]) -> str:
     return "".join(event.text for event in events if isinstance(event, Delta))
 
 
+def ids_of(events: list[Event]) -> tuple[int, ...]:
+    return tuple(token for event in events if isinstance(event, Delta) for token in event.token_ids)
+
+
 def ending(events: list[Event]) -> Done:
     assert isinstance(events[-1], Done)
     return events[-1]
@@ -81,6 +85,37 @@ async def test_attaching_after_any_event_gives_exactly_the_rest(target: Target, 
     whole = logged(await collect(client.generate(request)))
     for after in range(len(whole)):
         assert await collect(client.attach(request.generation_id, after)) == whole[after:]
+
+
+async def test_an_answer_that_goes_on_is_the_one_that_it_would_have_been(
+    target: Target, client: EngineClient
+) -> None:
+    whole = target.request(24, delay_ms=0)
+    at_once = logged(await collect(client.generate(whole)))
+    tokenizer = (await client.info()).tokenizer
+    for num_first in (1, 9, 23):
+        first = replace(whole, generation_id=str(uuid.uuid4()), sampling=Sampling(0.0, max_tokens=num_first))
+        head = await collect(client.generate(first))
+        assert ending(head).finish_reason is FinishReason.LENGTH
+        begun = Segment("assistant", text_of(head), ids_of(head), tokenizer)
+        rest = replace(
+            whole,
+            generation_id=str(uuid.uuid4()),
+            segments=(*whole.segments, begun),
+            sampling=Sampling(0.0, max_tokens=24 - num_first),
+            continues_answer=True,
+            may_trim=num_first == 9,
+        )
+        tail = await collect(client.generate(rest))
+        assert ids_of(head) + ids_of(tail) == ids_of(at_once)
+        assert text_of(head) + text_of(tail) == text_of(at_once)
+        assert ending(tail).usage.prompt_tokens == ending(head).usage.prompt_tokens + num_first
+        by_text = replace(
+            rest, generation_id=str(uuid.uuid4()), segments=(*whole.segments, Segment("assistant", "x"))
+        )
+        assert isinstance((await collect(client.generate(by_text)))[-1], Done)
+    with pytest.raises(InvalidRequest):
+        await client.submit(replace(whole, generation_id=str(uuid.uuid4()), continues_answer=True))
 
 
 async def test_two_followers_of_one_client_see_the_same(target: Target, client: EngineClient) -> None:
