@@ -48,6 +48,12 @@ class WebConfig:
 
     # The site
     bind: str = setting("CHAT_BIND", "127.0.0.1", "Address the web server listens on.")
+    tls_cert: str = setting(
+        "CHAT_TLS_CERT",
+        "",
+        "PEM file with the certificate and its chain: the web server itself speaks TLS and HTTP/2. Empty: plain HTTP.",
+    )
+    tls_key: str = setting("CHAT_TLS_KEY", "", "PEM file with the certificate's private key.")
     allowed_hosts: str = setting(
         "CHAT_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", "Host names the site answers to, comma separated."
     )
@@ -55,7 +61,7 @@ class WebConfig:
         "CHAT_ORIGINS",
         "",
         "Full origins (scheme://host:port) whose pages may open WebSockets and send forms; "
-        "empty: http on PORT at the allowed hosts.",
+        "empty: http (https with CHAT_TLS_CERT) on PORT at the allowed hosts.",
     )
     trust_proxy: bool = setting(
         "CHAT_TRUST_PROXY", False, "Believe X-Forwarded-Proto and X-Forwarded-Host of a proxy in front."

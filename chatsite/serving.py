@@ -10,14 +10,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server
 from daphne.ws_protocol import WebSocketFactory
 from twisted.internet import reactor as installed_reactor
-from twisted.internet.endpoints import serverFromString
 from twisted.internet.interfaces import IPushProducer
 from twisted.logger import ILogObserver, globalLogBeginner
 from zope.interface import implementer
@@ -76,10 +75,12 @@ class BoundedRequest(WebRequest):
         elif not self._is_refused:
             super().handleContentChunk(data)
 
-    def requestReceived(self, *arguments: Any) -> None:
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
         self._stop_clock()
         if not self._is_refused:
-            super().requestReceived(*arguments)
+            super().requestReceived(command, path, version)
+        elif self.channel.transport is None:
+            self._answer_refused(command, version)
 
     def connectionLost(self, reason: Any) -> None:
         self._stop_clock()
@@ -93,26 +94,44 @@ class BoundedRequest(WebRequest):
             self._late.cancel()
 
     def _refuse(self) -> None:
-        """413 in the form of the JSON doors, and no more of this connection: the rest of the body is not read."""
+        """413 in the form of the JSON doors. The rest of the body is not read, or with HTTP/2 read and dropped,
+        because other requests share the connection."""
         if self._is_refused:
             return
         self._is_refused = True
-        message = f"The request body is larger than {self.max_body_bytes} bytes."
-        error = {"message": message, "type": "invalid_request_error", "param": None, "code": "body_too_large"}
-        body = json.dumps({"error": error}).encode()
+        transport = self.channel.transport
+        if transport is None:
+            return  # a stream of HTTP/2: answered at the end of its body
+        body = self._too_large()
         head = (
             "HTTP/1.1 413 Content Too Large\r\nContent-Type: application/json\r\nConnection: close\r\n"
             f"Content-Length: {len(body)}\r\n\r\n"
         )
-        transport = self.channel.transport
         transport.write(head.encode() + body)
         # Closing with unread input makes the kernel reset the connection, and the answer would be lost with it.
         transport.loseWriteConnection()
         reactor.callLater(LINGER_S, transport.abortConnection)
 
+    def _answer_refused(self, command: bytes, version: bytes) -> None:
+        self.method, self.clientproto = command, version
+        self.setResponseCode(413)
+        self.setHeader(b"content-type", b"application/json")
+        self.write(self._too_large())
+        self.finish()
+
+    def _too_large(self) -> bytes:
+        message = f"The request body is larger than {self.max_body_bytes} bytes."
+        error = {"message": message, "type": "invalid_request_error", "param": None, "code": "body_too_large"}
+        return json.dumps({"error": error}).encode()
+
     def _drop(self) -> None:
-        if self.channel is not None:
-            self.channel.transport.abortConnection()
+        drop(self)
+
+
+def drop(request: WebRequest) -> None:
+    """Ends the connection at once; with HTTP/2 only the request's stream."""
+    if request.channel is not None:
+        (request.channel.transport or request.channel).abortConnection()
 
 
 class BoundedFactory(HTTPFactory):
@@ -123,15 +142,15 @@ class BoundedFactory(HTTPFactory):
 
 
 class ChatServer(Server):
-    """Serves until `stop`. `run` starts `beside` on the same loop once it listens."""
+    """Serves on the endpoints `listening` until `stop`. `run` starts `beside` on the same loop once it listens."""
 
     def __init__(
-        self, application: Any, endpoints: list[str], max_body_bytes: int, max_message_bytes: int
+        self, application: Any, listening: Sequence[Any], max_body_bytes: int, max_message_bytes: int
     ) -> None:
         BoundedRequest.max_body_bytes = max_body_bytes
         super().__init__(
             application=application,
-            endpoints=endpoints,
+            endpoints=listening,
             signal_handlers=False,
             ping_interval=PING_EVERY_S,
             ping_timeout=PING_ANSWER_WITHIN_S,
@@ -160,8 +179,8 @@ class ChatServer(Server):
         )
         reactor.callLater(1, self.application_checker)
         reactor.callLater(2, self.timeout_checker)
-        for description in self.endpoints:
-            listener = serverFromString(reactor, description).listen(self.http_factory)
+        for endpoint in self.endpoints:
+            listener = endpoint.listen(self.http_factory)
             listener.addCallbacks(self.listen_success, self.listen_error)
             self.listeners.append(listener)
         task = loop.create_task(self._beside(beside))
@@ -210,8 +229,7 @@ class ChatServer(Server):
             async with asyncio.timeout(STREAM_STALL_S):
                 await gate.passed()
         except TimeoutError:
-            if protocol.channel is not None:
-                protocol.channel.transport.abortConnection()
+            drop(protocol)
         if is_last and self._gates.pop(protocol, None) is not None and protocol.channel is not None:
             protocol.unregisterProducer()
 

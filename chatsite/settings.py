@@ -18,7 +18,7 @@ DEBUG = CONFIG.debug
 SECRET_KEY = CONFIG.secret_key or secrets.token_urlsafe(48)
 ALLOWED_HOSTS = [host.strip() for host in CONFIG.allowed_hosts.split(",") if host.strip()]
 ORIGINS = [origin.strip() for origin in CONFIG.origins.split(",") if origin.strip()] or [
-    f"http://{host}:{CONFIG.port}" for host in ALLOWED_HOSTS if host != "*"
+    f"{'https' if CONFIG.tls_cert else 'http'}://{host}:{CONFIG.port}" for host in ALLOWED_HOSTS if host != "*"
 ]
 
 INSTALLED_APPS = [

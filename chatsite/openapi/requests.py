@@ -69,7 +69,7 @@ ANYWHERE: dict[str, dict[str, Any]] = {name: _range(allowed) for name, allowed i
         },
     },
 }
-MESSAGE = {
+MESSAGE: dict[str, dict[str, Any]] = {
     "role": {"enum": list(prompts.ROLES)},
     "content": {
         "anyOf": [

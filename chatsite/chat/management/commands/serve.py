@@ -39,13 +39,17 @@ class Command(BaseCommand):
     def handle(self, *args: Any, port: int, bind: str, **options: Any) -> None:
         self.check(tags=["serving"], include_deployment_checks=True)
         from chatsite.asgi import application
-        from chatsite.serving import ChatServer  # Twisted's reactor: only in a process that serves
+        from chatsite.endpoints import CertificateUnusable, certificate, endpoint
+        from chatsite.serving import ChatServer, reactor  # Twisted's: only in a process that serves
 
         config = settings.CONFIG
-        host = bind.strip("[]").replace(":", r"\:")
+        try:
+            tls = certificate(config.tls_cert, config.tls_key) if config.tls_cert else None
+        except CertificateUnusable as error:
+            raise CommandError(str(error)) from error
         server = ChatServer(
             application,
-            endpoints=[f"tcp:port={port}:interface={host}"],
+            listening=[endpoint(reactor, port, bind, tls)],
             max_body_bytes=config.max_body_bytes,
             max_message_bytes=max(
                 config.max_body_bytes, BYTES_PER_CHAR * config.max_message_chars + FRAME_BYTES
@@ -54,7 +58,7 @@ class Command(BaseCommand):
 
         async def beside() -> None:
             if not server.failure:
-                self.stdout.write(f"web: listening on {bind}:{port}")
+                self.stdout.write(f"web: listening on {bind}:{port}" + (" with TLS" if tls else ""))
             await _serve_until_told()
             self.stdout.write("web: draining")
             await drain(config.drain_s)
