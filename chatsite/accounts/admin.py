@@ -15,11 +15,13 @@ from django.utils.translation import gettext_lazy as _
 
 from chatsite.accounts.forms import StaffSignInForm
 from chatsite.accounts.keys import create_key
-from chatsite.accounts.models import ApiKey, Identity, Tenant, UsageRecord, User
+from chatsite.accounts.models import ApiKey, Identity, Quota, Tenant, UsageRecord, User
+from chatsite.accounts.quota_admin import QuotaAdmin
 from chatsite.chat.erasure import erase_user_rows
 from chatsite.chat.models import Conversation, Message
 
 admin.site.login_form = StaffSignInForm
+admin.site.register(Quota, QuotaAdmin)
 
 
 @admin.register(Tenant)
