@@ -49,11 +49,17 @@ async def ask_again(caller: Caller, client_message_id: UUID, message: UUID) -> A
     return _begin(caller, stored, is_refresh=True)
 
 
+async def go_on(caller: Caller, client_message_id: UUID, message: UUID) -> Asked:
+    """Starts an answer that goes on where this one ended. Raises NotContinuable unless that ended for its length."""
+    storing = run_in_db(store.store_continuation, caller, client_message_id, message, await engine_info())
+    return _begin(caller, await counting_refusals(storing), is_refresh=False)
+
+
 def _begin(caller: Caller, stored: Stored, *, is_refresh: bool) -> Asked:
     if not stored.is_new:
         return Asked(stored, running().get(stored.generation))
     work = partial(_answer, caller, stored, is_refresh)
-    return Asked(stored, running().begin(LiveAnswer(stored.generation), work))
+    return Asked(stored, running().begin(LiveAnswer(stored.generation, stored.begun), work))
 
 
 async def _answer(caller: Caller, stored: Stored, is_refresh: bool, live: LiveAnswer) -> None:

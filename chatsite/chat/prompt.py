@@ -19,9 +19,11 @@ SAMPLING_NAMES = frozenset(field.name for field in fields(Sampling))
 
 
 def turn_of(caller: Caller, stored: Stored, *, is_refresh: bool = False) -> Turn:
-    """The turn of a stored question. A refresh writes to the cache and does not read it; temporary chats do neither."""
+    """The turn of a stored question. A refresh writes to the cache and does not read it; temporary chats and
+    answers that go on do neither."""
     conversation = Conversation.objects.get(pk=stored.conversation)
-    is_kept = not conversation.is_temporary
+    begun = _begun(stored.answer)
+    is_kept = not conversation.is_temporary and begun is None
     return Turn(
         caller=caller,
         generation=stored.generation,
@@ -30,14 +32,25 @@ def turn_of(caller: Caller, stored: Stored, *, is_refresh: bool = False) -> Turn
         conversation=str(conversation.pk),
         cache=CacheControl(may_read=is_kept and not is_refresh, may_store=is_kept),
         stored=StoredTurn(stored.conversation, stored.user_message, stored.answer),
+        begun=begun,
     )
+
+
+def _begun(answer: UUID) -> Segment | None:
+    """What a new answer begins with, when it goes on where another one ended."""
+    row = Message.objects.get(pk=answer)
+    return _segment(row) if row.text else None
+
+
+def _segment(message: Message) -> Segment:
+    return Segment(message.role, message.text, tuple(message.token_ids), message.tokenizer)
 
 
 def segments_of(conversation: Conversation, leaf: UUID | None) -> tuple[Segment, ...]:
     """System prompt and the messages from the root to `leaf`; answers without any text are left out."""
     segments = [Segment("system", conversation.system_prompt)] if conversation.system_prompt else []
     segments.extend(
-        Segment(message.role, message.text, tuple(message.token_ids), message.tokenizer)
+        _segment(message)
         for message in branch_of(conversation, leaf)
         if message.text or message.role == Role.USER
     )

@@ -23,7 +23,7 @@ _VARIABLE = re.compile(r"\{\{\s*(\w{1,40})\s*\}\}")
 
 
 class StaffOnly(RequestError):
-    code = "staff_required"
+    code = "staff_only"
     status = 403
 
 

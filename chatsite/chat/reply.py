@@ -37,8 +37,6 @@ from semcache.service import Outcome as Found
 # A core is back in seconds, a large model in a minute; longer is an outage that people should be told of.
 LOADING_PATIENCE_S = 60.0
 LOADING_STEP_S = 0.5
-# The engine ends an answer within two steps; one that says nothing for so long is not waited for.
-LAST_WORD_WITHIN_S = 2.0
 
 
 async def reply(turn: Turn) -> AsyncGenerator[ReplyEvent]:
@@ -60,7 +58,7 @@ async def reply(turn: Turn) -> AsyncGenerator[ReplyEvent]:
 
 async def answer(turn: Turn, live: LiveAnswer) -> None:
     """The life of one answer: look up, else ask the engine, relay, and store the end, shielded."""
-    record = Record(live)
+    record = Record(live, begun=turn.begun)
     if (stored := turn.stored) is not None:
         live.say(Accepted(turn.generation, stored.conversation, stored.user_message, stored.answer))
     try:
@@ -127,7 +125,6 @@ async def _lead(turn: Turn, record: Record, looked: Looked | None) -> Outcome:
     except EngineError as error:
         await semantic.disband(looked)
         return outcome.of_refusal(error)
-    record.prompt_tokens = submitted.prompt_tokens
     await semantic.depart(looked, trimmed_messages=submitted.trimmed_messages)
     _accept_api(turn, record.live, looked, submitted.trimmed_messages)
     try:
@@ -171,24 +168,10 @@ async def _leave(turn: Turn, record: Record) -> None:
     if turn.stored is not None:
         await record.hand_over()
         return
-    ended_as = await _cut_off(turn, record)
-    settlement = await settled(record, ended_as)
+    await cancel_in_engine(turn.generation)
+    settlement = await settled(record, outcome.CANCELLED)
     if settlement is not None:
-        observe_reply(await said(record, ended_as, *settlement), door="v1")
-
-
-async def _cut_off(turn: Turn, record: Record) -> Outcome:
-    """Ends the engine's work at once, and hears from it what that took."""
-    if not await cancel_in_engine(turn.generation):
-        return outcome.CANCELLED
-    try:
-        async with (
-            asyncio.timeout(LAST_WORD_WITHIN_S),
-            aclosing(engine().attach(str(turn.generation), after=record.live.seq)) as events,
-        ):
-            return await relay(events, record)
-    except (EngineError, TimeoutError):
-        return outcome.CANCELLED
+        observe_reply(await said(record, outcome.CANCELLED, *settlement), door="v1")
 
 
 def _accept_api(turn: Turn, live: LiveAnswer, looked: Looked | None, trimmed_messages: int = 0) -> None:
@@ -217,13 +200,14 @@ def engine_request(turn: Turn) -> GenerateRequest:
     """The question as the engine is asked."""
     return GenerateRequest(
         generation_id=str(turn.generation),
-        segments=turn.segments,
+        segments=(*turn.segments, turn.begun) if turn.begun else turn.segments,
         owner=Owner(turn.caller.tenant, turn.caller.owner, turn.conversation),
         sampling=turn.sampling,
         priority=turn.priority,
         is_offline=turn.is_offline,
         deadline_s=settings.CONFIG.deadline_s,
         may_trim=turn.may_trim,
+        continues_answer=turn.begun is not None,
         tools=turn.tools,
         tool_choice=turn.tool_choice,
     )

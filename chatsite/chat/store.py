@@ -20,8 +20,8 @@ from chatsite.chat import bounds, generations
 from chatsite.chat.models import Conversation, Generation, Message, Role, State
 from chatsite.chat.texts import checked_question
 from chatsite.chat.turn import Caller
-from chatsite.errors import InvalidRequest, NotFound, SameIdOtherText
-from inference.types import EngineInfo
+from chatsite.errors import InvalidRequest, NotContinuable, NotFound, SameIdOtherText
+from inference.types import EngineInfo, FinishReason
 
 TITLE_CHARS = 60
 # A first message names no conversation; the same message sent again must find the one it made.
@@ -51,6 +51,8 @@ class Stored:
     parent: UUID | None
     title: str
     is_new: bool
+    # What the answer begins with, when it goes on where another one ended.
+    begun: str = ""
 
 
 def store_question(caller: Caller, question: Question, info: EngineInfo | None = None) -> Stored:
@@ -88,12 +90,7 @@ def store_regeneration(
     """
     with transaction.atomic():
         admission.one_at_a_time(caller.user_id)
-        mine = Message.objects.filter(pk=message_id, conversation__owner=caller.user_id)
-        found = mine.values("conversation").first()
-        if found is None:
-            raise NotFound("there is no such message.")
-        conversation = locked(caller.user_id, found["conversation"])
-        message = conversation.messages.select_related("parent").get(pk=message_id)
+        conversation, message = _own_message(caller.user_id, message_id)
         question = message if message.role == Role.USER else message.parent
         if question is None:
             raise InvalidRequest("this message answers nothing.")
@@ -103,6 +100,38 @@ def store_regeneration(
                 raise SameIdOtherText("this client_message_id was used for another message.")
             return _stored(conversation, question, earlier, is_new=False)
         return _queue_answer(conversation, question, caller, info, client_message_id)
+
+
+def store_continuation(
+    caller: Caller, client_message_id: UUID, message_id: UUID, info: EngineInfo | None = None
+) -> Stored:
+    """Stores a new queued answer beside the one that ended at its length, and which begins with that one's text.
+
+    Raises RequestError, and ReplyRefused by the caller's quotas; then nothing is stored.
+    """
+    with transaction.atomic():
+        admission.one_at_a_time(caller.user_id)
+        conversation, begun = _own_message(caller.user_id, message_id)
+        earlier = conversation.messages.filter(client_message_id=client_message_id).first()
+        if earlier is not None and earlier.parent is not None:
+            if earlier.parent_id != begun.parent_id or not earlier.text.startswith(begun.text):
+                raise SameIdOtherText("this client_message_id was used for another message.")
+            return _stored(conversation, earlier.parent, earlier, is_new=False)
+        generation = Generation.objects.filter(message=begun, state=State.COMPLETE).first()
+        is_cut = generation is not None and generation.finish_reason == FinishReason.LENGTH.value
+        if not is_cut or not begun.text or begun.parent is None:
+            raise NotContinuable("Only an answer that ended because it was long enough can go on.")
+        return _queue_answer(conversation, begun.parent, caller, info, client_message_id, begun)
+
+
+def _own_message(user_id: int, message: UUID) -> tuple[Conversation, Message]:
+    """The message with its parent, and its conversation, locked. Raises NotFound."""
+    mine = Message.objects.filter(pk=message, conversation__owner=user_id)
+    found = mine.values("conversation").first()
+    if found is None:
+        raise NotFound("there is no such message.")
+    conversation = locked(user_id, found["conversation"])
+    return conversation, conversation.messages.select_related("parent").get(pk=message)
 
 
 def _locked_for(user_id: int, question: Question) -> Conversation:
@@ -139,14 +168,18 @@ def _queue_answer(
     caller: Caller,
     info: EngineInfo | None,
     client_message_id: UUID | None = None,
+    begun: Message | None = None,
 ) -> Stored:
-    answer = Message.objects.create(
+    answer = Message(
         conversation=conversation,
         parent=question,
         role=Role.ASSISTANT,
         state=State.QUEUED,
         client_message_id=client_message_id,
     )
+    if begun is not None:
+        answer.text, answer.token_ids, answer.tokenizer = begun.text, begun.token_ids, begun.tokenizer
+    answer.save(force_insert=True)
     Generation.objects.create(
         message=answer,
         user_id=caller.user_id,
@@ -182,6 +215,7 @@ def _stored(conversation: Conversation, question: Message, answer: Message, *, i
         parent=question.parent_id,
         title=conversation.title,
         is_new=is_new,
+        begun=answer.text if is_new else "",
     )
 
 

@@ -68,5 +68,7 @@ class Turn:
     # Functions that the model may call, and whether it must, as `GenerateRequest` has them.
     tools: str = ""
     tool_choice: str = ""
+    # The answer so far, behind which it goes on.
+    begun: Segment | None = None
     # How the caller's quotas stood when this was counted; None before that.
     standings: tuple[Standing, ...] | None = None

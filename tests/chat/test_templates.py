@@ -72,7 +72,7 @@ async def test_only_signed_in_staff_keeps_everybodys(
             await client.patch(url, {"title": "taken"}, content_type=KIND, headers=headers),
             await client.delete(url, headers=headers),
         ):
-            assert (answer.status_code, answer.json()["error"]["code"]) == (403, "staff_required")
+            assert (answer.status_code, answer.json()["error"]["code"]) == (403, "staff_only")
     assert (await page.post(f"{url}/use", {}, content_type=KIND)).status_code == 200
     assert (await stranger.patch(url, {"title": "changed"}, content_type=KIND)).status_code == 200
     foreign, unknown = f"{URL}/{private['id']}", f"{URL}/{10**17}"

@@ -23,12 +23,13 @@ def site() -> Iterator[LiveSite]:
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """Rows of one person: a conversation whose answer is complete, and a key."""
+    """Rows of one person: a conversation whose answer is complete, a key, and a template."""
 
     conversation: str = field(default_factory=lambda: str(uuid4()))
     message: str = field(default_factory=lambda: str(uuid4()))
     generation: str = field(default_factory=lambda: str(uuid4()))
     key: str = field(default_factory=lambda: str(uuid4()))
+    template: int = field(default_factory=lambda: uuid4().int % 2**53)
 
 
 def make_person(site: LiveSite, name: str, **columns: object) -> None:
@@ -69,6 +70,11 @@ def give(site: LiveSite, name: str, rows: Property) -> None:
            VALUES (%s, %s, %s, '', '', 'model', 'complete', 'stop', '', '', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
            now(), now(), now()) ON CONFLICT DO NOTHING""",
         rows.generation, rows.message, owner,
+    )  # fmt: skip
+    site.sql(
+        """INSERT INTO chat_prompttemplate (id, owner_id, title, body, language, is_starter, use_count)
+           VALUES (%s, %s, 'private', 'private', 'en', false, 0) ON CONFLICT DO NOTHING""",
+        rows.template, owner,
     )  # fmt: skip
     site.sql(
         """INSERT INTO accounts_apikey (id, user_id, tenant_id, name, prefix, sha256, scopes, created_at)

@@ -57,6 +57,10 @@ CHAT = {"model": "scripted", "messages": [{"role": "user", "content": "hi"}], "m
 CONVERSATION = "api/conversations/<uuidstr:conversation>"
 GENERATION = "api/generations/<uuidstr:generation>"
 MESSAGE = "api/messages/<uuidstr:message>"
+TEMPLATE = "api/templates/<template>"
+# The same message each time: whoever may ask finds it.
+QUESTION = {"client_message_id": "0b6f4e58-5a0c-4a39-9b12-2f5c3d1d7a11", "text": "hi"}
+AGAIN = {"client_message_id": QUESTION["client_message_id"]}
 
 ROWS = (
     # Pages
@@ -92,6 +96,22 @@ ROWS = (
     Row("api/keys/<key_id>", "DELETE", own(204), "/api/keys/{key}"),
     Row("api/usage", "GET", mine(200)),
     Row("api/conversations", "GET", mine(200)),
+    Row("api/conversations", "POST", mine(201), body={}),
+    Row("api/conversations/bulk", "POST", mine(400), body={}),  # with foreign ids in chat/test_api_messages.py
+    Row("api/conversations/export", "GET", mine(200)),
+    Row("api/conversations/import", "POST", mine(400), body={}),
+    Row(f"{CONVERSATION}/messages", "GET", own(200), "/api/conversations/{conversation}/messages"),
+    Row(f"{CONVERSATION}/messages", "POST", own(202), "/api/conversations/{conversation}/messages", QUESTION),
+    Row(f"{CONVERSATION}/export", "GET", own(200), "/api/conversations/{conversation}/export"),
+    Row(f"{MESSAGE}/answers", "POST", own(400), "/api/messages/{message}/answers", AGAIN),  # it answers nothing
+    Row(f"{MESSAGE}/continue", "POST", own(409), "/api/messages/{message}/continue", AGAIN),  # it is whole
+    Row(f"{MESSAGE}/feedback", "DELETE", own(204), "/api/messages/{message}/feedback"),
+    Row("api/templates", "GET", mine(200)),
+    Row("api/templates", "POST", mine(201), body={"title": "t", "body": "b"}),
+    Row(TEMPLATE, "GET", own(200), "/api/templates/{template}"),
+    Row(TEMPLATE, "PATCH", own(200), "/api/templates/{template}", {"title": "x"}),
+    Row(f"{TEMPLATE}/use", "POST", own(200), "/api/templates/{template}/use", {}),
+    Row(TEMPLATE, "DELETE", own(204), "/api/templates/{template}"),
     Row(CONVERSATION, "GET", own(200), "/api/conversations/{conversation}"),
     Row(CONVERSATION, "PATCH", own(200), "/api/conversations/{conversation}", {"title": "x"}),
     Row(MESSAGE, "GET", own(200), "/api/messages/{message}"),
@@ -99,7 +119,7 @@ ROWS = (
     Row(GENERATION, "GET", own(200), "/api/generations/{generation}"),
     Row(f"{GENERATION}/cancel", "POST", own(200), "/api/generations/{generation}/cancel"),
     Row(f"{GENERATION}/events", "GET", own(200), "/api/generations/{generation}/events"),
-    Row(CONVERSATION, "DELETE", own(204), "/api/conversations/{conversation}"),
+    Row(CONVERSATION, "DELETE", own(202), "/api/conversations/{conversation}"),
 )  # fmt: skip
 
 # Django's admin decides by one rule for all its routes: staff enters, everybody else is sent to its sign-in.
@@ -187,7 +207,11 @@ def test_each_identity_gets_its_status(site: LiveSite, people: People, row: Row)
     rows = Property()
     give(site, "owner", rows)
     path = (row.path or f"/{row.route}").format(
-        conversation=rows.conversation, message=rows.message, generation=rows.generation, key=rows.key
+        conversation=rows.conversation,
+        message=rows.message,
+        generation=rows.generation,
+        key=rows.key,
+        template=rows.template,
     )
     got = tuple(
         people.client(identity, row).request(row.method, path, json=row.body).status_code
@@ -207,7 +231,11 @@ def test_foreign_and_unknown_look_the_same(site: LiveSite, people: People, row: 
 
     def body(of: Property) -> str:
         path = row.path.format(
-            conversation=of.conversation, message=of.message, generation=of.generation, key=of.key
+            conversation=of.conversation,
+            message=of.message,
+            generation=of.generation,
+            key=of.key,
+            template=of.template,
         )
         return people.sessions["other"].request(row.method, path, json=row.body).text
 
@@ -221,7 +249,11 @@ def test_a_session_without_the_csrf_token_changes_nothing(site: LiveSite, people
     rows = Property()
     give(site, "owner", rows)
     path = (row.path or f"/{row.route}").format(
-        conversation=rows.conversation, message=rows.message, generation=rows.generation, key=rows.key
+        conversation=rows.conversation,
+        message=rows.message,
+        generation=rows.generation,
+        key=rows.key,
+        template=rows.template,
     )
     response = people.sessions["owner"].request(row.method, path, json=row.body, headers={"X-CSRFToken": ""})
     assert response.status_code == 403

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Field, Header, Query, Router, Schema
+from ninja import Field, Header, Query, Router, Schema, Status
 
 from chatsite.chat import branches, following, library
 from chatsite.chat.api.door import caller_of
-from chatsite.chat.ask import Asked, ask, ask_again
+from chatsite.chat.ask import Asked, ask, ask_again, go_on
 from chatsite.chat.ending import completed
 from chatsite.chat.models import FINAL_STATES, LIVE_STATES, Message
 from chatsite.chat.notices import board
@@ -34,6 +34,7 @@ router = Router(tags=["messages"])
 
 # New and whole; found again; accepted, to be followed.
 ASKED = {200: AskedOut, 201: AskedOut, 202: AskedOut}
+CONFLICT = {"responses": {409: {"$ref": "#/components/responses/Conflict"}}}
 _PREFER_WAIT = re.compile(
     r"(?:^|[,;])\s*wait(?:\s*=\s*\"?(\d{1,6})\"?)?\s*(?:$|[,;])", re.IGNORECASE | re.ASCII
 )
@@ -95,7 +96,7 @@ async def ask_question(
     body: QuestionIn,
     wait: Wait = 0,
     prefer: Prefer = "",
-) -> tuple[int, dict[str, Any]]:
+) -> Status[dict[str, Any]]:
     """Asks. 202 with an answer in the making, or with `wait` 201 with a whole one; 200 for a repeat.
 
     To edit a message, send the new text with the `parent` of the old one: it becomes another branch.
@@ -119,10 +120,28 @@ async def answer_again(
     body: AgainIn,
     wait: Wait = 0,
     prefer: Prefer = "",
-) -> tuple[int, dict[str, Any]]:
+) -> Status[dict[str, Any]]:
     """Another answer, beside the one that `message` is or below the question that it is; never one of the cache."""
     caller = caller_of(request)
     asking = ask_again(caller, body.client_message_id, message)
+    return await _answered(caller, asking, response, _wait_s(wait, prefer))
+
+
+@router.post("/messages/{uuid:message}/continue", response=ASKED, openapi_extra=CONFLICT)
+async def continue_answer(
+    request: HttpRequest,
+    response: HttpResponse,
+    message: UUID,
+    body: AgainIn,
+    wait: Wait = 0,
+    prefer: Prefer = "",
+) -> Status[dict[str, Any]]:
+    """Lets an answer with `finish_reason` `length` go on: a new one beside it begins with its text.
+
+    What is added is what the model would have written at once. Any other answer is refused with 409 `not_continuable`.
+    """
+    caller = caller_of(request)
+    asking = go_on(caller, body.client_message_id, message)
     return await _answered(caller, asking, response, _wait_s(wait, prefer))
 
 
@@ -136,7 +155,7 @@ async def get_message(
 
 async def _answered(
     caller: Caller, asking: Awaitable[Asked], response: HttpResponse, wait_s: float
-) -> tuple[int, dict[str, Any]]:
+) -> Status[dict[str, Any]]:
     """What was stored, as it is after `wait_s`. A client that goes away meanwhile ends nothing."""
     asked = await completed(asking)
     stored = asked.stored
@@ -154,8 +173,8 @@ async def _answered(
         "events": f"/api/generations/{stored.generation}/events",
     }
     if not stored.is_new:
-        return 200, body
-    return 201 if answer.state in FINAL_STATES else 202, body
+        return Status(200, body)
+    return Status(201 if answer.state in FINAL_STATES else 202, body)
 
 
 def _wait_s(wait: float, prefer: str) -> float:

@@ -21,7 +21,7 @@ Body = Annotated[
 Language = Annotated[
     str, Field(min_length=2, max_length=16, pattern="^[A-Za-z]+(-[A-Za-z0-9]+)*$", examples=["en"])
 ]
-EXAMPLE = {"title": "Translate", "body": "Translate into {{language}}: {{text}}", "language": "en"}
+EXAMPLE: JsonDict = {"title": "Translate", "body": "Translate into {{language}}: {{text}}", "language": "en"}
 
 EXAMPLE_USE: JsonDict = {"example": {"values": {"language": "French"}}}
 
