@@ -37,6 +37,8 @@ from semcache.service import Outcome as Found
 # A core is back in seconds, a large model in a minute; longer is an outage that people should be told of.
 LOADING_PATIENCE_S = 60.0
 LOADING_STEP_S = 0.5
+# The engine ends an answer within two steps; one that says nothing for so long is not waited for.
+LAST_WORD_WITHIN_S = 2.0
 
 
 async def reply(turn: Turn) -> AsyncGenerator[ReplyEvent]:
@@ -125,6 +127,7 @@ async def _lead(turn: Turn, record: Record, looked: Looked | None) -> Outcome:
     except EngineError as error:
         await semantic.disband(looked)
         return outcome.of_refusal(error)
+    record.prompt_tokens = submitted.prompt_tokens
     await semantic.depart(looked, trimmed_messages=submitted.trimmed_messages)
     _accept_api(turn, record.live, looked, submitted.trimmed_messages)
     try:
@@ -168,10 +171,24 @@ async def _leave(turn: Turn, record: Record) -> None:
     if turn.stored is not None:
         await record.hand_over()
         return
-    await cancel_in_engine(turn.generation)
-    settlement = await settled(record, outcome.CANCELLED)
+    ended_as = await _cut_off(turn, record)
+    settlement = await settled(record, ended_as)
     if settlement is not None:
-        observe_reply(await said(record, outcome.CANCELLED, *settlement), door="v1")
+        observe_reply(await said(record, ended_as, *settlement), door="v1")
+
+
+async def _cut_off(turn: Turn, record: Record) -> Outcome:
+    """Ends the engine's work at once, and hears from it what that took."""
+    if not await cancel_in_engine(turn.generation):
+        return outcome.CANCELLED
+    try:
+        async with (
+            asyncio.timeout(LAST_WORD_WITHIN_S),
+            aclosing(engine().attach(str(turn.generation), after=record.live.seq)) as events,
+        ):
+            return await relay(events, record)
+    except (EngineError, TimeoutError):
+        return outcome.CANCELLED
 
 
 def _accept_api(turn: Turn, live: LiveAnswer, looked: Looked | None, trimmed_messages: int = 0) -> None:
