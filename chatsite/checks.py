@@ -6,6 +6,7 @@ They run with `serve`, `check --deploy` and in the worker; commands that need le
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ipaddress import ip_address
 from typing import Any
 
 from django.conf import settings
@@ -40,6 +41,38 @@ def sign_in_by_provider(app_configs: Sequence[Any] | None = None, **kwargs: Any)
         except ValueError as error:
             troubles.append(("E013", f"CHAT_OIDC_{name}: {error}"))
     return [Error(message, id=f"chatsite.{number}") for number, message in troubles]
+
+
+@register("serving", deploy=True)
+def way_by_https(app_configs: Sequence[Any] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """An error where everybody would be sent in a circle: nothing could tell that a request came by https."""
+    config = settings.CONFIG
+    if config.https_only and not (config.trust_proxy or config.tls_cert):
+        message = "CHAT_HTTPS_ONLY needs CHAT_TRUST_PROXY or CHAT_TLS_CERT, or everybody is sent in a circle"
+        return [Error(message, id="chatsite.E014")]
+    return []
+
+
+@register("serving", deploy=True)
+def private_grpc(app_configs: Sequence[Any] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """An error for a gRPC door at which others on the way could read keys."""
+    config = settings.CONFIG
+    host, _, port = config.grpc_address.rpartition(":")
+    if not config.grpc_address:
+        return []
+    if not host or not port.isdigit():
+        return [Error("CHAT_GRPC_ADDRESS must be host:port", id="chatsite.E021")]
+    if config.tls_cert or _is_loopback(host.strip("[]")):
+        return []
+    text = "CHAT_GRPC_ADDRESS is reachable from outside and needs CHAT_TLS_CERT and CHAT_TLS_KEY"
+    return [Error(text, id="chatsite.E022")]
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 @register("serving", deploy=True)

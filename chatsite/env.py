@@ -54,6 +54,11 @@ class WebConfig:
         "PEM file with the certificate and its chain: the web server itself speaks TLS and HTTP/2. Empty: plain HTTP.",
     )
     tls_key: str = setting("CHAT_TLS_KEY", "", "PEM file with the certificate's private key.")
+    grpc_address: str = setting(
+        "CHAT_GRPC_ADDRESS",
+        "",
+        "Where the gRPC door listens, host:port; empty: nowhere. Without CHAT_TLS_CERT it must be a loopback address.",
+    )
     allowed_hosts: str = setting(
         "CHAT_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", "Host names the site answers to, comma separated."
     )
@@ -65,6 +70,22 @@ class WebConfig:
     )
     trust_proxy: bool = setting(
         "CHAT_TRUST_PROXY", False, "Believe X-Forwarded-Proto and X-Forwarded-Host of a proxy in front."
+    )
+    https_only: bool = setting(
+        "CHAT_HTTPS_ONLY",
+        False,
+        "Send requests that did not come by https there; health and metrics are exempt.",
+    )
+    hsts_s: int = setting(
+        "CHAT_HSTS_S",
+        0,
+        "So long browsers remember to come by https only; 0: not at all.",
+        between=(0, 63_072_000),
+    )
+    hsts_domain: bool = setting(
+        "CHAT_HSTS_DOMAIN",
+        False,
+        "Let that hold for all hosts under this one's name, and let browsers ship with it (preload).",
     )
     language: str = setting(
         "CHAT_LANGUAGE",

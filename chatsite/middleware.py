@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from uuid import uuid4
 
 from asgiref.sync import markcoroutinefunction, sync_to_async
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.decorators import async_only_middleware
@@ -29,6 +30,20 @@ CODES = {
     405: ("method_not_allowed", "This URL does not take that method."),
     413: ("body_too_large", "The request is too large."),
 }
+
+
+@async_only_middleware
+def proxy_headers(get_response: GetResponse) -> GetResponse:
+    """Leaves of scheme and host what the trusted proxy itself wrote: what a client sent before stands before it."""
+
+    async def middleware(request: HttpRequest) -> HttpResponseBase:
+        if settings.CONFIG.trust_proxy:
+            for name in ("HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED_HOST"):
+                if name in request.META:
+                    request.META[name] = request.META[name].rpartition(",")[2].strip()
+        return await get_response(request)
+
+    return middleware
 
 
 @async_only_middleware

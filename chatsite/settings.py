@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -18,7 +19,9 @@ DEBUG = CONFIG.debug
 SECRET_KEY = CONFIG.secret_key or secrets.token_urlsafe(48)
 ALLOWED_HOSTS = [host.strip() for host in CONFIG.allowed_hosts.split(",") if host.strip()]
 ORIGINS = [origin.strip() for origin in CONFIG.origins.split(",") if origin.strip()] or [
-    f"{'https' if CONFIG.tls_cert else 'http'}://{host}:{CONFIG.port}" for host in ALLOWED_HOSTS if host != "*"
+    f"{'https' if CONFIG.tls_cert else 'http'}://{host}:{CONFIG.port}"
+    for host in ALLOWED_HOSTS
+    if host != "*"
 ]
 
 INSTALLED_APPS = [
@@ -39,6 +42,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "chatsite.middleware.proxy_headers",
     "chatsite.middleware.json_errors",
     "chatsite.middleware.site_headers",
     "django.middleware.security.SecurityMiddleware",
@@ -148,11 +152,25 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+SESSION_ENGINE = "chatsite.accounts.sessions"
+SESSION_COOKIE_AGE = int(timedelta(days=14).total_seconds())  # the store ends idle ones before
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_HTTPONLY = True  # the page's scripts find the token in the page
+CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_TRUSTED_ORIGINS = [origin for origin in ORIGINS if "://" in origin]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = bool(ORIGINS) and all(o.startswith("https://") for o in ORIGINS)
-OIDC_COOKIE_NAME = "oidc"
+# A browser takes a cookie of such a name from this very host only, never from a neighbour under the same domain.
+_HOST = "__Host-" if SESSION_COOKIE_SECURE else ""
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME, OIDC_COOKIE_NAME = (
+    f"{_HOST}sessionid",
+    f"{_HOST}csrftoken",
+    f"{_HOST}oidc",
+)
+SECURE_SSL_REDIRECT = CONFIG.https_only
+SECURE_REDIRECT_EXEMPT = [r"^health/", r"^metrics$"]  # asked from this host, past the proxy
+SECURE_HSTS_SECONDS = CONFIG.hsts_s
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = CONFIG.hsts_domain
 if CONFIG.trust_proxy:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     USE_X_FORWARDED_HOST = True

@@ -58,7 +58,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self._gone = asyncio.Event()
         self._session_key = session_key(self.scope)
         try:
-            user = await run_in_db(user_of_session, self._session_key)
+            user = await run_in_db(user_of_session, self._session_key, renews=False)
         except DatabaseError as error:
             logger.warning("a socket is refused, the database is away: %s", error)
             user = None
@@ -148,7 +148,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
     async def _obey(self, frame: frames.FromClient) -> None:
         match frame:
             case frames.Ping():
-                await self._check_session()
+                await self._check_session(renews=False)
                 await self._say(frames.Pong())
             case frames.Hello(protocol):
                 await self._welcome(protocol)
@@ -162,7 +162,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
                 await self._check_session()
                 await stop((await run_in_db(load, self.caller.user_id, generation)).pk)
             case frames.Attach(generation):
-                await self._check_session()
+                await self._check_session(renews=False)
                 await self._followers.attach(generation)
             case frames.Detach(generation):
                 self._followers.detach(generation)
@@ -215,7 +215,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def _watch(self, conversation: UUID | None) -> None:
         if conversation is not None:
-            await self._check_session()
+            await self._check_session(renews=False)
             await run_in_db(_check_owner, self.caller.user_id, conversation)
         if self._watched is not None:
             board.unwatch(self._watched, self)
@@ -223,9 +223,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
         if conversation is not None:
             board.watch(conversation, self)
 
-    async def _check_session(self) -> None:
-        """Closes the socket when its session has ended meanwhile."""
-        user = await run_in_db(user_of_session, self._session_key)
+    async def _check_session(self, *, renews: bool = True) -> None:
+        """Closes the socket when its session has ended meanwhile. What a page does by itself renews nothing."""
+        user = await run_in_db(user_of_session, self._session_key, renews=renews)
         if user is None or user.pk != self.caller.user_id:
             await self._close(limits.CLOSE_SIGNED_OUT)
             raise NotFound("you are signed out.")

@@ -29,11 +29,14 @@ def session_key(scope: dict[str, Any]) -> str:
     return ""
 
 
-def user_of_session(key: str) -> User | None:
-    """The user who is signed in with this session now; None when nobody is, or not any more."""
+def user_of_session(key: str, *, renews: bool = True) -> User | None:
+    """The user who is signed in with this session now; None when nobody is, or not any more.
+
+    `renews` is False where nobody did anything: a page that is only open does not keep its session.
+    """
     if not key:
         return None
     request = HttpRequest()
-    request.session = import_module(settings.SESSION_ENGINE).SessionStore(session_key=key)
+    request.session = import_module(settings.SESSION_ENGINE).SessionStore(session_key=key, renews=renews)
     user = get_user(request)
     return user if isinstance(user, User) and is_welcome(user) else None
