@@ -6,11 +6,11 @@ of this one grammar, also where the library itself breaks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 
-from inference.core.allowed import WORD_BITS
 from inference.core.grammar_text import GrammarNotUsable, text_of
 from inference.core.messages import Vocabulary
 from inference.types import Grammar
@@ -26,6 +26,9 @@ LIMITS = LLParserLimits(
     max_grammar_size=200_000,
     verbose_errors=False,
 )
+
+MAX_ERROR_CHARACTERS = 300
+_OUR_PLACE = re.compile(r'^(at \d+\(\d+\): )?failed to (compile JSON schema|parse "%json"): ')
 
 
 class _Tokens:
@@ -48,13 +51,22 @@ class Compiler:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._tokenizer = LLTokenizer(_Tokens(vocabulary), eos_token=vocabulary.end_ids)
-        self.num_words = -(-self._tokenizer.vocab_size // WORD_BITS)
+        self.num_tokens = self._tokenizer.vocab_size
 
     def compile(self, grammar: Grammar) -> Matching:
-        """Raises GrammarNotUsable, also for a grammar that no text fits. May take a second, without the GIL."""
+        """Raises GrammarNotUsable. Lets other threads run meanwhile.
+
+        No limit of the library bounds the time or the memory of this: what people send is tried elsewhere first.
+        """
         matching = Matching(LLMatcher(self._tokenizer, text_of(grammar), log_level=0, limits=LIMITS))
         matching.check()
         return matching
+
+    def try_out(self, grammar: Grammar) -> None:
+        """Raises GrammarNotUsable, also for a grammar that no text fits."""
+        matching = self.compile(grammar)
+        matching.matcher.compute_bitmask()
+        matching.check()
 
 
 class Matching:
@@ -73,9 +85,9 @@ class Matching:
         """Whether nothing but an end may follow."""
         return self.matcher.is_stopped()
 
-    def read(self, answer: Sequence[int]) -> None:
-        """`answer` is all of it. Raises GrammarNotUsable when it does not fit."""
-        for token in answer[self._num_read :]:
+    def read(self, token_ids: Sequence[int], num_prompt: int) -> None:
+        """All tokens of the prompt and the answer. Raises GrammarNotUsable when the answer does not fit."""
+        for token in token_ids[num_prompt + self._num_read :]:
             self.matcher.consume_token(token)
             self._num_read += 1
         self.check()
@@ -83,4 +95,12 @@ class Matching:
     def check(self) -> None:
         """Raises GrammarNotUsable after an error; the library itself would only allow nothing but the ends."""
         if self.matcher.is_error():
-            raise GrammarNotUsable(self.matcher.get_error().partition("\n")[0] or "it cannot be followed")
+            raise GrammarNotUsable(_told(self.matcher.get_error()))
+
+
+def _told(error: str) -> str:
+    """The library's sentence without its state, its traces and its place in what we wrote around a schema."""
+    if error.startswith("NoExtension"):
+        return "no text fits it"
+    sentence = " ".join(error.partition("\n<")[0].split())
+    return _OUR_PLACE.sub("", sentence)[:MAX_ERROR_CHARACTERS] or "it cannot be followed"

@@ -1,37 +1,31 @@
-"""From what an answer must look like to the text that the grammar library compiles, within bounds.
+"""From what an answer must look like to the text that the grammar library compiles.
 
-Knows the three kinds of grammars, the library's language (a dialect of Lark that takes JSON schemas) and what of a
-schema would cost without bound. Knows no vocabulary and compiles nothing. The front asks before it accepts a request,
-the core again before it compiles: neither trusts the other with its time.
+Knows the three kinds of grammars, the library's language (a dialect of Lark that takes JSON schemas) and what may not
+be in a schema because an answer would stand still over it. Knows no vocabulary and compiles nothing.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import Any, NoReturn
 
 from inference.types import Grammar
 
 JSON_OBJECT, JSON_SCHEMA, LARK = "json_object", "json_schema", "lark"
 MAX_CHARACTERS = {JSON_OBJECT: 0, JSON_SCHEMA: 64 * 1024, LARK: 256 * 1024}
-# A multiple is found by counting remainders: so many states, 250 bytes each, are made for it at once.
-MAX_DIVISOR = 10_000
-MAX_DECIMALS = 12
-# A literal is laid out character by character when an answer comes to it: in one step, in which everybody waits.
+# Both are worked through in one step when an answer comes to them, and everybody waits: 10 ms on one core.
 MAX_LITERAL_CHARACTERS = 8192
+MAX_PROPERTIES = 1000
 
 # Masks are exactly what the grammar allows: by default they force one spelling of what is certain, in the library's
 # guess at the model's tokens.
 _HEAD = '%llguidance {"no_forcing": true}\n'
-# A small model that may write blanks without end does so until its tokens are used up.
-_WHITESPACE = r"[ \t\n\r]{0,32}"
 # In place of whatever a schema says there. All else is as the library has it: a keyword that it can't hold an answer to
-# is an error, as is a `oneOf` whose branches are not surely apart.
-_OPTIONS = {"whitespace_pattern": _WHITESPACE}
+# is an error, as is a `oneOf` whose branches are not surely apart. Blanks are bounded because a small model that may
+# write them without end does so until its tokens are used up.
+_OPTIONS = {"whitespace_pattern": r"[ \t\n\r]{0,32}"}
 _SCHEMA_IN_LARK = re.compile(r"%json\s*")
 
 
@@ -41,41 +35,45 @@ class GrammarNotUsable(Exception):
 
 def text_of(grammar: Grammar) -> str:
     """What the library compiles. Raises GrammarNotUsable."""
+    check_size(grammar)
+    if grammar.kind == LARK:
+        return _HEAD + "".join(_with_own_options(grammar.text))
+    schema = '{"type": "object"}' if grammar.kind == JSON_OBJECT else grammar.text
+    return f"{_HEAD}start: %json {_read_again(schema)}"
+
+
+def check_size(grammar: Grammar) -> None:
+    """Raises GrammarNotUsable for an unknown kind and for what is too long to be looked at."""
     if grammar.kind not in MAX_CHARACTERS:
         raise GrammarNotUsable(f"there is no grammar of kind {grammar.kind[:40]!r}")
     most = MAX_CHARACTERS[grammar.kind]
     if len(grammar.text) > most:
         raise GrammarNotUsable(f"it has {len(grammar.text)} characters, at most {most} are taken")
-    if grammar.kind == LARK:
-        return _HEAD + "".join(_with_checked_schemas(grammar.text))
-    schema = '{"type": "object"}' if grammar.kind == JSON_OBJECT else grammar.text
-    return f"{_HEAD}start: %json {_checked(schema)}"
 
 
-def _with_checked_schemas(text: str) -> Iterator[str]:
-    """The parts of a Lark text, with every schema in it checked and under our options."""
+def _with_own_options(text: str) -> Iterator[str]:
+    """The parts of a Lark text, with our options in every schema."""
     at = 0
     for match in _SCHEMA_IN_LARK.finditer(text):
         if match.start() < at:
-            continue  # inside the schema before it
+            continue  # a word inside the schema before it
         try:
             _, end = json.JSONDecoder().raw_decode(text, match.end())
         except (ValueError, RecursionError) as error:
             raise GrammarNotUsable(f"no JSON follows %json: {error}") from error
         yield text[at : match.end()]
-        yield _checked(text[match.end() : end])
+        yield _read_again(text[match.end() : end])
         at = end
     yield text[at:]
 
 
-def _checked(text: str) -> str:
-    """The schema as the library reads it: what two readers may take for different things is one thing here."""
+def _read_again(text: str) -> str:
+    """The schema, checked and with our options: what two readers may take for different things is one thing now."""
     try:
         schema = json.loads(text, parse_constant=_no_number)
-        json.loads(text, parse_float=Decimal, object_hook=_Multiples().see)
         if not isinstance(schema, dict):
             raise GrammarNotUsable("the schema is no JSON object")
-        _check_literals(schema)
+        _check_sizes(schema)
         return json.dumps(schema | {"x-guidance": _OPTIONS}, allow_nan=False)
     except RecursionError as error:
         raise GrammarNotUsable("the schema is nested too deeply") from error
@@ -87,35 +85,15 @@ def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number")
 
 
-class _Multiples:
-    """The multiples that a schema asks for. Those of one value may have to hold together, so all of them do here."""
-
-    def __init__(self) -> None:
-        self._least = 1
-        self._decimals = 0
-
-    def see(self, fields: dict[str, Any]) -> dict[str, Any]:
-        value = fields.get("multipleOf")
-        if isinstance(value, int | Decimal) and not isinstance(value, bool):
-            self._add(Decimal(value))
-        return fields
-
-    def _add(self, value: Decimal) -> None:
-        exponent = value.normalize().as_tuple().exponent
-        assert isinstance(exponent, int), "JSON has finite numbers only"
-        decimals = max(self._decimals, -exponent)
-        if value <= 0 or value > MAX_DIVISOR or decimals > MAX_DECIMALS:
-            raise GrammarNotUsable(f"multipleOf {value:.20} is out of range")
-        least = self._least * 10 ** (decimals - self._decimals)
-        self._least, self._decimals = math.lcm(least, int(value.scaleb(decimals))), decimals
-        if self._least > MAX_DIVISOR:
-            raise GrammarNotUsable(
-                f"multipleOf {value} is too fine or too large for what else it has to go with"
-            )
-
-
-def _check_literals(schema: Any) -> None:
-    if isinstance(schema, str) and len(schema) > MAX_LITERAL_CHARACTERS:
-        raise GrammarNotUsable(f"a text in the schema is longer than {MAX_LITERAL_CHARACTERS} characters")
-    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
-        _check_literals(part)
+def _check_sizes(schema: Any) -> None:
+    match schema:
+        case str() if len(schema) > MAX_LITERAL_CHARACTERS:
+            raise GrammarNotUsable(f"a text in the schema is longer than {MAX_LITERAL_CHARACTERS} characters")
+        case dict() if len(schema) > MAX_PROPERTIES:
+            raise GrammarNotUsable(f"an object in the schema has more than {MAX_PROPERTIES} fields")
+        case dict():
+            for part in schema.values():
+                _check_sizes(part)
+        case list():
+            for part in schema:
+                _check_sizes(part)

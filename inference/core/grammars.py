@@ -6,6 +6,7 @@ nobody's answer, time or failure depends on who asked for the same. Does not kno
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable
 from collections.abc import Sequence as Rows
@@ -14,11 +15,13 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 import numpy as np
 from llguidance import LLExecutor
 
-from inference.core.allowed import Allowed
+from inference.core.allowed import WORD_BITS, Allowed
 from inference.core.grammar import Compiler, Matching
 from inference.core.grammar_text import GrammarNotUsable
 from inference.core.messages import Admit, Vocabulary
 from inference.core.sequence import Sequence
+
+log = logging.getLogger(__name__)
 
 MAX_FILL_THREADS = 8
 
@@ -72,17 +75,25 @@ class Grammars:
             return None
         try:
             matching = self._of[sequence.id].result()
-            matching.read(sequence.token_ids[sequence.num_prompt :])
+            matching.read(sequence.token_ids, sequence.num_prompt)
         except Exception as error:
             return str(error)
         return matching
 
     def _masks(self, matchings: list[Matching]) -> list[Allowed | str]:
+        if not matchings:
+            return []
         assert self._compiler is not None and self._fill_on is not None, "a grammar was compiled"
-        words = np.zeros((len(matchings), self._compiler.num_words), dtype=np.int32)
+        num_words = -(-self._compiler.num_tokens // WORD_BITS)
+        words = np.zeros((len(matchings), num_words), dtype=np.int32)
         rows = [(matching.matcher, row) for row, matching in enumerate(matchings)]
-        if rows:
+        try:
             self._fill_on.unsafe_compute_mask_ptr(rows, words.ctypes.data, words.strides[0], len(rows))
+        except Exception as error:  # not for anything that a grammar holds: the library has a mistake
+            if len(matchings) == 1:
+                return [str(error)]
+            log.exception("%d grammars could not be asked together; asking them one by one", len(matchings))
+            return [self._masks([matching])[0] for matching in matchings]
         return [_checked(matching, words[row]) for row, matching in enumerate(matchings)]
 
 

@@ -28,4 +28,5 @@ class Held(Executor):
     def run_all(self) -> None:
         while self.jobs:
             future, function, args = self.jobs.pop(0)
-            future.set_result(function(*args))
+            if future.set_running_or_notify_cancel():
+                future.set_result(function(*args))
