@@ -1,4 +1,4 @@
-"""What staff may do to stored answers by a button or a list action: each acts at once and writes its audit line.
+"""What staff may do to stored answers, whatever the door: each acts at once and writes its audit line.
 
 Parses nothing: the admin gives ids and has checked the permission that the act names.
 """
@@ -14,7 +14,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from semcache.admin.audit import note_each, note_entries
+from semcache.admin.audit import hashed, note_each, note_entries, note_many
+from semcache.admin.evict import Chosen, evict_all
+from semcache.admin.forms import CacheEntryForm
 from semcache.models import CacheEntry
 from semcache.quality import complaints, promotion
 from semcache.storage import store
@@ -98,3 +100,22 @@ ACTS = {
     "unpin": Act(_("Unpin"), _("Unpinned: %d."), "change", _unpin),
     "promote": Act(_("Promote"), _("Made public: %d."), "change", _promote),
 }
+
+
+def keep_edited(entry: CacheEntry) -> None:
+    """Ids stand for the text they were made with: an edited text has none and is read anew. No model made it."""
+    entry.token_ids, entry.tokenizer, entry.num_tokens, entry.took_ms = [], "", 0, 0.0
+    entry.may_be_stale = False
+    entry.save(update_fields=["answer", "token_ids", "tokenizer", "num_tokens", "took_ms", "may_be_stale"])
+
+
+def edited(form: CacheEntryForm) -> str:
+    """What the audit log says of an edited answer."""
+    return f"answer: {hashed(form.initial['answer'])} -> {hashed(form.cleaned_data['answer'])}"
+
+
+def evict_many(request: HttpRequest, chosen: Chosen) -> int:
+    """Evicts what was chosen by what it has in common; how many answers there were."""
+    entries = chosen.entries()
+    note_many(request, CacheEntry, f"evicted {entries.count()}: {chosen}", is_deletion=True)
+    return evict_all(entries)

@@ -51,7 +51,7 @@ def note_each(request: HttpRequest, said: Mapping[int, str], *, is_deletion: boo
     """The same with a text of its own for each entry's id."""
     LogEntry.objects.bulk_create(
         [
-            _line(_author(request), CacheEntry, str(entry_id), text, is_deletion)
+            _line(_author(request), CacheEntry, str(entry_id), _said(request, text), is_deletion)
             for entry_id, text in said.items()
         ]
     )
@@ -59,12 +59,12 @@ def note_each(request: HttpRequest, said: Mapping[int, str], *, is_deletion: boo
 
 def note_many(request: HttpRequest, model: type[Model], said: str, *, is_deletion: bool = False) -> None:
     """One line for a change of many rows that were chosen by what they have in common."""
-    _line(_author(request), model, None, said, is_deletion).save()
+    _line(_author(request), model, None, _said(request, said), is_deletion).save()
 
 
-def note_row(request: HttpRequest, row: Model, said: str) -> None:
-    """One line for what was done at a row that stays."""
-    _line(_author(request), type(row), str(row.pk), said, is_deletion=False).save()
+def note_row(request: HttpRequest, row: Model, said: str, *, is_deletion: bool = False) -> None:
+    """One line for what was done at a row."""
+    _line(_author(request), type(row), str(row.pk), _said(request, said), is_deletion).save()
 
 
 def note_by_itself(row: Model, said: str) -> None:
@@ -75,6 +75,12 @@ def note_by_itself(row: Model, said: str) -> None:
 def _author(request: HttpRequest) -> int:
     assert request.user.pk is not None, "the admin lets nobody in who is not signed in"
     return request.user.pk
+
+
+def _said(request: HttpRequest, text: str) -> str:
+    """With what the author used, where a door says so: a door for programs names the key."""
+    via = getattr(request, "audit_via", "")
+    return f"{text} ({via})" if via else text
 
 
 def _nobody() -> AbstractBaseUser:

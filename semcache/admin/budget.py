@@ -6,13 +6,10 @@ Parses, calls, formats: what counts as evidence is `budget`'s, what was saved is
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin, messages
 from django.db import transaction
-from django.db.models import OuterRef, QuerySet, Subquery, Sum
-from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -25,13 +22,12 @@ from semcache import service
 from semcache.admin import pictures as budget_picture
 from semcache.admin.entries import forbidden
 from semcache.admin.pictures import Course, HourBar
-from semcache.models import CacheRule, CacheRuleHour
+from semcache.models import CacheRule
 from semcache.quality import budget, hours
 from semcache.quality.budget import Evidence, Kind, Tightened
 from semcache.quality.hours import Tally
 
 BADGES = {Tightened.VERIFY: _("second opinion"), Tightened.EXACT: _("exact only")}
-DAY, MONTH = timedelta(days=1), timedelta(days=30)
 SHOWN_HOURS = 48
 WEEK_HOURS = 24 * budget.DAYS
 
@@ -75,17 +71,6 @@ def panel(rule: CacheRule) -> Panel:
 
 class BudgetPages(admin.ModelAdmin):
     """What a rule did and how much of it was wrong, for the admin of rules."""
-
-    def with_figures(self, rules: QuerySet[CacheRule]) -> QuerySet[CacheRule]:
-        done = CacheRuleHour.objects.filter(rule=OuterRef("pk")).order_by().values("rule")
-        day, month = done.filter(hour__gt=Now() - DAY), done.filter(hour__gt=Now() - MONTH)
-        return rules.annotate(
-            look_count=Subquery(day.annotate(n=Sum("looks")).values("n")),
-            exact_count=Subquery(day.annotate(n=Sum("exact_hits")).values("n")),
-            semantic_count=Subquery(day.annotate(n=Sum("semantic_hits")).values("n")),
-            token_count=Subquery(month.annotate(n=Sum("tokens_saved")).values("n")),
-            ms_count=Subquery(month.annotate(n=Sum("ms_saved")).values("n")),
-        )
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """The list with the evidence against each of its rules, read at once."""

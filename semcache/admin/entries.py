@@ -25,9 +25,8 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
-from semcache.admin.acts import ACTS, Act
-from semcache.admin.audit import hashed, note_entries, note_many
-from semcache.admin.evict import evict_all
+from semcache.admin.acts import ACTS, Act, edited, evict_many, keep_edited
+from semcache.admin.audit import note_entries, note_many
 from semcache.admin.export import FORMATS, MAX_ENTRIES, rows_of
 from semcache.admin.filters import AgeFilter, OriginFilter
 from semcache.admin.forms import BulkEvictForm, CacheEntryForm
@@ -108,25 +107,15 @@ class CacheEntryAdmin(admin.ModelAdmin):
     # Editing.
 
     def save_model(self, request: HttpRequest, obj: CacheEntry, form: Any, change: bool) -> None:
-        """Ids stand for the text they were made with: an edited text has none and is read anew. No model made it."""
         if form.is_edited:
-            obj.token_ids, obj.tokenizer, obj.num_tokens, obj.took_ms, obj.may_be_stale = (
-                [],
-                "",
-                0,
-                0.0,
-                False,
-            )
-            obj.save(
-                update_fields=["answer", "token_ids", "tokenizer", "num_tokens", "took_ms", "may_be_stale"]
-            )
+            keep_edited(obj)
 
     def construct_change_message(  # type: ignore[override]
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
     ) -> str:
         if not form.is_edited:
             return ""
-        return f"answer: {hashed(form.initial['answer'])} -> {hashed(form.cleaned_data['answer'])}"
+        return edited(form)
 
     def log_change(self, request: HttpRequest, obj: CacheEntry, message: Any) -> None:  # type: ignore[override]
         if message:
@@ -232,8 +221,7 @@ class CacheEntryAdmin(admin.ModelAdmin):
         num_entries = chosen.entries().count()
         if request.method == "GET":
             return self._evict_page(request, form, num_entries)
-        note_many(request, CacheEntry, f"evicted {num_entries}: {chosen}", is_deletion=True)
-        num_gone = evict_all(chosen.entries())
+        num_gone = evict_many(request, chosen)
         messages.success(request, ngettext("%d answer evicted.", "%d answers evicted.", num_gone) % num_gone)
         return HttpResponseRedirect(reverse("admin:semcache_cacheentry_changelist"))
 

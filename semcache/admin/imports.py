@@ -173,25 +173,31 @@ def import_view(site: AdminSite, request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _page(site, request, form)
     name, rows = form.cleaned_data["file"]
-    found = _judged(rows, form)
+    found = judged_by(rows, form)
     preview = _preview(name, found, form.cleaned_data["rule"]) if found else None
     return _page(site, request, form, preview)
 
 
 def _begin(site: AdminSite, request: HttpRequest, form: RowsForm) -> HttpResponse:
-    found = _judged(form.cleaned_data["rows"], form) if form.is_valid() else None
+    found = judged_by(form.cleaned_data["rows"], form) if form.is_valid() else None
     if not found:
         return _page(site, request, form)
     preview = _preview(form.cleaned_data["file_name"], found, form.cleaned_data["rule"])
     if preview.problem:
         return _page(site, request, form, preview)
+    begin(request, preview.file_name, found, form)
+    messages.success(request, _("The import has begun."))
+    return HttpResponseRedirect(f"{request.path}?watch=1")
+
+
+def begin(request: HttpRequest, file_name: str, found: list[Judged], form: ImportForm) -> CacheImport:
+    """An import of the rows that were not refused, for a worker."""
     with transaction.atomic():
-        begun = imports.start(preview.file_name, found, form.terms())
+        begun = imports.start(file_name, found, form.terms())
         said = f"import of {begun.file_name}: {begun.num_rows} rows, {begun.num_refused} refused"
         note_row(request, begun.rule, said)
         transaction.on_commit(_send, robust=True)
-    messages.success(request, _("The import has begun."))
-    return HttpResponseRedirect(f"{request.path}?watch=1")
+    return begun
 
 
 def _send() -> None:
@@ -202,7 +208,7 @@ def _send() -> None:
     store_imports.delay()
 
 
-def _judged(rows: list[Row], form: ImportForm) -> list[Judged] | None:
+def judged_by(rows: list[Row], form: ImportForm) -> list[Judged] | None:
     """None, with the reason at the form, while nobody can be asked."""
     try:
         return async_to_sync(judged)(rows, form.terms(), with_vectors=False)
@@ -222,7 +228,7 @@ def _preview(name: str, found: list[Judged], rule: CacheRule) -> Preview:
         refused=tuple(map(_shown, refused[:NUM_REFUSED_SHOWN])),
         reasons=tuple(counted.most_common()),
         carried=_carried(found),
-        problem=_problem(len(found) - len(refused), rule),
+        problem=problem(len(found) - len(refused), rule),
     )
 
 
@@ -234,7 +240,8 @@ def _shown(one: Judged) -> Shown:
     return Shown(one.row, f"{words}: {about}" if about else words)
 
 
-def _problem(num_accepted: int, rule: CacheRule) -> str:
+def problem(num_accepted: int, rule: CacheRule) -> str:
+    """Why so many rows can't be imported, in words; "" where they can."""
     num_stored = rule.entries.count()
     if num_accepted == 0:
         return _now("No row can be imported.")

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db import transaction
-from django.db.models import Count, Max, QuerySet, Sum
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
@@ -24,18 +24,18 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from semcache import service
-from semcache.admin.audit import changed, note_many
+from semcache.admin.audit import changed
 from semcache.admin.budget import BudgetPages, loosen_view
 from semcache.admin.dryrun import dry_run
 from semcache.admin.entries import forbidden, since
-from semcache.admin.evict import evict_all
+from semcache.admin.figures import with_figures
 from semcache.admin.forms import CacheRuleForm, ThresholdForm, TryQuestionForm
 from semcache.admin.imports import import_view
+from semcache.admin.ruling import add_presets, delete_rules
 from semcache.admin.trial import as_json, compared, shared, told
 from semcache.admin.tuner import STEP, bars, curve, seen_by
 from semcache.models import CacheEntry, CacheRule
 from semcache.quality import canary
-from semcache.rules.presets import add_missing
 from semcache.storage import reembed
 
 
@@ -84,11 +84,7 @@ class CacheRuleAdmin(BudgetPages):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[CacheRule]:
         rules: QuerySet[CacheRule] = super().get_queryset(request)
-        return self.with_figures(rules).annotate(
-            entry_count=Count("entries"),
-            hit_count=Sum("entries__use__hits", default=0),
-            last_hit_at=Max("entries__use__last_used_at"),
-        )
+        return with_figures(rules)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -152,9 +148,7 @@ class CacheRuleAdmin(BudgetPages):
         self.delete_queryset(request, CacheRule.objects.filter(pk=obj.pk))
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[CacheRule]) -> None:
-        evict_all(CacheEntry.objects.filter(rule__in=queryset))
-        queryset.delete()
-        service.forget_rules()
+        delete_rules(queryset)
 
     def get_urls(self) -> list[URLPattern]:
         own = [
@@ -182,10 +176,8 @@ class CacheRuleAdmin(BudgetPages):
     def presets_view(self, request: HttpRequest) -> HttpResponse:
         if not self.has_add_permission(request):
             return forbidden()
-        names = add_missing(CacheRule)
-        service.forget_rules()
+        names = add_presets(request)
         if names:
-            note_many(request, CacheRule, f"presets added: {', '.join(names)}")
             messages.success(request, _("Added: %s.") % ", ".join(names))
         else:
             messages.info(request, _("All presets are there already; nothing was changed."))

@@ -121,7 +121,7 @@ def _bar(number: int, group: Sequence[Seen], highest: int) -> Bar:
 def _marked_wrong(entry_ids: set[int | None]) -> set[int]:
     marks = LogEntry.objects.filter(
         content_type=ContentType.objects.get_for_model(CacheEntry),
-        change_message=WRONG_HIT,
+        change_message__startswith=WRONG_HIT,
         object_id__in=[str(entry_id) for entry_id in entry_ids],
     )
     return {int(str(entry_id)) for entry_id in marks.values_list("object_id", flat=True)}

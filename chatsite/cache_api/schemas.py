@@ -1,0 +1,259 @@
+"""The shapes of the cache's administration. What a value may be is decided by the cache's own forms."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from ninja import Field, Schema
+from pydantic import ConfigDict
+
+Text = Annotated[str, Field(max_length=1000)]
+Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Id = Annotated[int, Field(ge=1, lt=2**63)]
+
+RULE = {
+    "name": "Opening hours",
+    "keywords": ["opening hours", "营业时间"],
+    "mode": "semantic",
+    "sharing": "public",
+    "ttl_s": 3600,
+}
+
+
+class RuleChange(Schema):
+    """Fields of a rule, as on its page; those that are left out stay."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"ttl_s": 60}})
+
+    name: Annotated[str, Field(max_length=100)] | None = None
+    is_enabled: bool | None = None
+    priority: Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] | None = None
+    pattern: Annotated[Text, Field(description="RE2, searched in the question, case ignored.")] | None = None
+    keywords: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=1000)] | None = None
+    examples: Annotated[list[Annotated[str, Field(max_length=500)]], Field(max_length=20)] | None = None
+    example_similarity: Share | None = None
+    tenant: (
+        Annotated[str, Field(max_length=64, description="The business line's number; empty: all.")] | None
+    ) = None
+    model: Annotated[str, Field(max_length=200)] | None = None
+    mode: Literal["off", "exact", "semantic", "shadow"] | None = None
+    sharing: Literal["private", "tenant", "promoted", "public"] | None = None
+    ttl_s: Annotated[int, Field(ge=1, le=315_360_000, description="Whole seconds.")] | None = None
+    stale_s: Count | None = None
+    accept_similarity: Share | None = None
+    verify_similarity: Share | None = None
+    is_strict: bool | None = None
+    max_temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    capacity: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
+    wrong_share: Share | None = None
+    check_share: Share | None = None
+    tags: Annotated[list[Annotated[str, Field(max_length=50)]], Field(max_length=100)] | None = None
+
+
+class RuleIn(RuleChange):
+    """A new rule; what is left out has the default of its page."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"example": RULE})
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]  # type: ignore[assignment]
+
+
+class DryRunIn(RuleChange):
+    """A rule as it would be: `rule` with these changes, or a new one."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"example": RULE})
+
+    rule: Id | None = None
+
+
+class FiguresOut(Schema):
+    """What a rule did: look-ups and hits of the last 24 hours, savings of the last 30 days, answers stored now."""
+
+    entries: int
+    hits: int = Field(description="Of the answers that are stored now.")
+    last_hit_at: datetime | None
+    looks_24h: int
+    exact_hits_24h: int
+    semantic_hits_24h: int
+    tokens_saved_30d: int
+    ms_saved_30d: float
+
+
+class RuleOut(Schema):
+    """A rule with what it did."""
+
+    id: int
+    name: str
+    is_enabled: bool
+    priority: int
+    pattern: str
+    keywords: list[str]
+    examples: list[str]
+    example_similarity: float
+    tenant: str
+    model: str
+    mode: str
+    sharing: str
+    ttl_s: int
+    stale_s: int
+    accept_similarity: float
+    verify_similarity: float
+    is_strict: bool
+    max_temperature: float
+    capacity: int
+    wrong_share: float
+    check_share: float
+    tags: list[str]
+    tightened: str = Field(description="What the rule does of its own accord: verify, exact, or nothing.")
+    figures: FiguresOut
+
+
+class OrderIn(Schema):
+    """Every rule once, the first to be tried first."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"ids": [2, 1, 3]}})
+
+    ids: Annotated[list[Id], Field(max_length=1000)]
+
+
+class AddedOut(Schema):
+    added: list[str]
+
+
+class DryRunOut(Schema):
+    """What the rule would have done with the last questions whose words are known."""
+
+    num_questions: int
+    num_matched: int
+    num_decided: int = Field(description="Of those matched, the ones that no earlier rule takes.")
+    shown: list[str] = Field(description="Some of those decided.")
+    without_examples: bool = Field(description="There are examples, and no engine to compare with them.")
+
+
+class HourOut(Schema):
+    hour: datetime
+    looks: int
+    exact_hits: int
+    semantic_hits: int
+    stale_hits: int
+    tokens_saved: int
+    ms_saved: float
+
+
+class WrongOut(Schema):
+    """The share of wrong answers lies between `low` and `high`."""
+
+    num: int
+    num_wrong: int
+    low: float
+    high: float
+
+
+class StatisticsOut(Schema):
+    """A rule hour by hour, and what is held against it: of those checked, and of those served what people said."""
+
+    hours: list[HourOut]
+    sampled: WrongOut
+    reported: WrongOut
+
+
+class EntryOut(Schema):
+    """A stored answer. `answer_sha256` names the text, for a change that must not overwrite a newer one."""
+
+    id: int
+    question: str
+    answer: str
+    answer_sha256: str
+    rule: int
+    source: str
+    sharing: str
+    tenant: str
+    owner: str
+    model_revision: str
+    hits: int
+    is_pinned: bool
+    created_at: datetime
+    expires_at: datetime
+
+
+class EntryPage(Schema):
+    items: list[EntryOut]
+    next: int | None = Field(description="`before` of the next page.")
+
+
+class EntryChange(Schema):
+    """Another text for the answer."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"answer": "From 9 to 17."}})
+
+    answer: Annotated[str, Field(min_length=1, max_length=200_000)]
+    answer_sha256: Annotated[str, Field(max_length=100)] | None = None
+
+
+class ActIn(Schema):
+    """One act on up to 1,000 stored answers."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"act": "evict", "ids": [17]}})
+
+    act: Literal["evict", "wrong-hit", "renew", "pin", "unpin", "promote"]
+    ids: Annotated[list[Id], Field(min_length=1, max_length=1000)]
+
+
+class EvictIn(Schema):
+    """What the answers to evict have in common; at least one thing. `dry_run` only counts them."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"older_than_h": 24, "dry_run": True}})
+
+    rule: Id | None = None
+    model_revision: Annotated[str, Field(max_length=200)] = ""
+    tenant: Annotated[str, Field(max_length=64)] = ""
+    owner: Annotated[str, Field(max_length=64)] = ""
+    older_than_h: Annotated[int, Field(ge=0, le=100_000)] | None = None
+    dry_run: bool = False
+
+
+class NumOut(Schema):
+    num: int
+
+
+class TryIn(Schema):
+    """A question as somebody of a business line would ask it; `stored`: another one to compare it with."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"text": "When do you open?", "tenant": "1"}})
+
+    text: Annotated[str, Field(min_length=1, max_length=20_000)]
+    tenant: Annotated[str, Field(max_length=64)] = ""
+    model: Annotated[str, Field(max_length=200)] = ""
+    owner: Annotated[str, Field(max_length=64)] = ""
+    stored: Annotated[str, Field(max_length=20_000)] = ""
+
+
+class TriedOut(Schema):
+    """The whole way of a question: rules in order, what the guard says, candidates with their scores, time per step."""
+
+    model_config = ConfigDict(extra="allow")
+
+    text: str
+    language: str
+    lasting: str
+    stands_alone: bool
+    why_private: str | None
+    rules: list[dict[str, Any]]
+    compared: list[dict[str, Any]]
+    decision: dict[str, Any] | None = Field(description="None while there is no engine to ask.")
+
+
+class ImportOut(Schema):
+    """An import as far as it is. `refused` are rows that were not taken, with the reason; only in the first answer."""
+
+    id: int | None = Field(description="None for a dry run.")
+    rule: int
+    file_name: str
+    state: str
+    num_rows: int
+    num_done: int
+    num_refused: int
+    trouble: str
+    refused: list[dict[str, Any]] = Field(default_factory=list)
