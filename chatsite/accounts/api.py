@@ -6,7 +6,7 @@ Keys are managed in a session only: a key must not make or end keys. Usage can a
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 from uuid import UUID
 
 from django.db.models import Count, Q, Sum
@@ -21,12 +21,22 @@ from chatsite.accounts.models import ApiKey, UsageRecord, User
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
 from chatsite.declared import refusals
-from chatsite.errors import InvalidRequest, NotFound
+from chatsite.errors import InvalidRequest, NotFound, RequestError
 
 MAX_KEYS = 50
 MAX_DAYS = 90
 DAY_S = 86_400
 MAX_GRACE_S = int(rotation.MAX_GRACE.total_seconds())
+
+# The scopes in which people may make keys for themselves; administration is given out by staff.
+OwnScope = Literal["chat", "embeddings", "usage"]
+OWN_SCOPES = frozenset(get_args(OwnScope))
+DEFAULT_SCOPES: list[OwnScope] = ["chat", "embeddings"]
+
+
+class TooManyKeys(RequestError):
+    code = "too_many_keys"
+    status = 409
 
 
 class KeyOut(Schema):
@@ -51,7 +61,7 @@ class NewKey(KeyOut):
 
 class KeyIn(Schema):
     name: Annotated[str, Field(min_length=1, max_length=100)]
-    scopes: list[str] = Field(default_factory=lambda: ["chat", "embeddings"])
+    scopes: Annotated[list[OwnScope], Field(min_length=1)] = Field(DEFAULT_SCOPES)
     days: Annotated[int, Field(ge=1, le=36_500)] | None = None
 
 
@@ -75,8 +85,6 @@ class DayOut(Schema):
     generated_tokens: int
 
 
-# The scopes in which people may make keys for themselves; administration is given out by staff.
-OWN_SCOPES = frozenset({ApiKey.Scope.CHAT.value, ApiKey.Scope.EMBEDDINGS.value, ApiKey.Scope.USAGE.value})
 SESSION = SessionOrKey()
 
 router = Router(tags=["account"])
@@ -134,8 +142,6 @@ def _keys_of(user_id: int) -> list[ApiKey]:
 def _make_key(caller: Caller, payload: KeyIn) -> tuple[ApiKey, str]:
     if caller.is_guest:
         raise InvalidRequest("Guests have no API keys; make an account first.")
-    if not set(payload.scopes) <= OWN_SCOPES:
-        raise InvalidRequest(f"scopes must be some of: {', '.join(sorted(OWN_SCOPES))}.")
     _check_number(caller.user_id)
     try:
         return keys.create_key(
@@ -160,7 +166,7 @@ def _rotate_key(caller: Caller, key_id: UUID, payload: RotationIn) -> tuple[ApiK
 
 def _check_number(user_id: int) -> None:
     if keys.usable(ApiKey.objects.filter(user_id=user_id)).count() >= MAX_KEYS:
-        raise InvalidRequest(f"There are {MAX_KEYS} keys already; revoke one first.")
+        raise TooManyKeys(f"There are {MAX_KEYS} keys already; revoke one first.")
 
 
 def _in_days(days: int | None) -> datetime | None:

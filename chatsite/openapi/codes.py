@@ -38,6 +38,7 @@ CODES: dict[str, int] = {
     "model_not_found": 404,
     "unknown_url": 404,
     "method_not_allowed": 405,
+    "too_many_keys": 409,
     "not_continuable": 409,
     "message_too_long": 413,
     "body_too_large": 413,

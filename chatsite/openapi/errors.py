@@ -51,7 +51,8 @@ def error_responses(*, has_body: bool, has_path: bool, more: Collection[int] = (
     """References to the responses that such an operation may end with."""
     statuses = {*EVERYWHERE, *more}
     statuses |= {413, 422} if has_body else set()
-    statuses |= {404} if has_path else set()
+    # What is named may be unknown, in the path or in the body, and what is there may not be in the right state.
+    statuses |= {404, 409} if has_path or has_body else set()
     return {str(status): {"$ref": f"#/components/responses/{NAMES[status]}"} for status in sorted(statuses)}
 
 

@@ -67,6 +67,10 @@ def sampling_of(
     for name, value in limits.items():
         LIMIT.check(name, value)
     most = next((value for value in limits.values() if value is not None), None)
+    longest = max_output_tokens if most is None else min(most, max_output_tokens)
+    shortest = min(request.min_tokens or 0, max_output_tokens)
+    if shortest > longest:
+        raise invalid("min_tokens", f"'min_tokens' is above the limit of {longest} tokens.", "out_of_range")
     return Sampling(
         temperature=request.temperature,
         top_p=_above_zero(request.top_p),
@@ -78,9 +82,9 @@ def sampling_of(
         # The engine's seeds are unsigned; two's complement keeps every seed distinct.
         seed=None if request.seed is None else request.seed % 2**64,
         stop=_stops(request.stop),
-        max_tokens=None if most is None else min(most, max_output_tokens),
+        max_tokens=None if most is None else longest,
         logprobs=num_logprobs,
-        min_tokens=request.min_tokens or None,
+        min_tokens=shortest or None,
         logit_bias=_biases(request.logit_bias or {}),
         stop_ids=tuple(request.stop_token_ids or ()),
     )

@@ -133,6 +133,7 @@ FIELDS: dict[str, tuple[dict[str, Any], int, str | None]] = {
     "a bias that is a text": (changed(logit_bias={"5": "a lot"}), 400, "logit_bias"),
     "min_tokens -1": (changed(min_tokens=-1), 400, "min_tokens"),
     "top_k 2,000,000": (changed(top_k=2_000_000), 400, "top_k"),
+    "min_tokens above max_tokens": (changed(min_tokens=5, max_tokens=4), 400, "min_tokens"),
     "a negative stop id": (changed(stop_token_ids=[-1]), 400, "stop_token_ids[0]"),
     "priority -1": (changed(priority=-1), 400, "priority"),
 }
