@@ -10,6 +10,7 @@
         ├── InvalidText          invalid_text      NUL or half a surrogate pair in a text (400)
         ├── MessageTooLong       message_too_long  more characters than CHAT_MAX_MESSAGE_CHARS (413)
         ├── NotFound             not_found         unknown, or somebody else's (404)
+        ├── StaffOnly            staff_only        for signed-in staff (403)
         ├── NotContinuable       not_continuable   the answer did not end for want of room (409)
         └── SameIdOtherText      id_reused         a client_message_id came back with another text (422)
 
@@ -98,6 +99,11 @@ class MessageTooLong(RequestError):
 class NotFound(RequestError):
     code = "not_found"
     status = 404
+
+
+class StaffOnly(RequestError):
+    code = "staff_only"
+    status = 403
 
 
 class NotContinuable(RequestError):

@@ -18,16 +18,11 @@ from chatsite.accounts.auth import SessionOrKey
 from chatsite.accounts.models import ApiKey, User
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
-from chatsite.errors import RequestError
+from chatsite.errors import StaffOnly
 from chatsite.v1.errors import ApiError
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class StaffOnly(RequestError):
-    code = "staff_only"
-    status = 403
 
 
 class _Staff(SessionOrKey):

@@ -15,16 +15,11 @@ from chatsite.accounts.models import User
 from chatsite.chat.models import PromptTemplate
 from chatsite.chat.texts import checked
 from chatsite.chat.turn import Caller
-from chatsite.errors import InvalidRequest, NotFound, RequestError
+from chatsite.errors import InvalidRequest, NotFound, StaffOnly
 
 MAX_OWN = 200
 MAX_LISTED = 500
 _VARIABLE = re.compile(r"\{\{\s*(\w{1,40})\s*\}\}")
-
-
-class StaffOnly(RequestError):
-    code = "staff_only"
-    status = 403
 
 
 def variables_of(body: str) -> list[str]:
