@@ -95,6 +95,7 @@ ROWS = (
     Row("api/keys", "POST", mine(201), body={"name": "test"}),
     Row("api/keys/<key_id>", "DELETE", own(204), "/api/keys/{key}"),
     Row("api/usage", "GET", mine(200)),
+    Row("api/quota", "GET", mine(200)),
     Row("api/conversations", "GET", mine(200)),
     Row("api/conversations", "POST", mine(201), body={}),
     Row("api/conversations/bulk", "POST", mine(400), body={}),  # with foreign ids in chat/test_api_messages.py
