@@ -36,6 +36,8 @@ def _schedule(sender: Celery, **kwargs: Any) -> None:
 def _check_settings(**kwargs: Any) -> None:
     """A worker without its servers says so in clear lines and ends."""
     from chatsite.checks import needed_settings
+    from chatsite.logs import catch_the_rest
 
     if errors := needed_settings():
         sys.exit("\n".join(str(error.msg) for error in errors))
+    catch_the_rest()

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from chatsite.env import WebConfig
-from inference.settings import read
+from inference.settings import read, secrets_in
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 CONFIG = read(WebConfig)
@@ -194,7 +194,13 @@ CONTENT_SECURITY_POLICY = {
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{levelname} {name}: {message}", "style": "{"}},
+    "formatters": {
+        "line": {
+            "()": "chatsite.logs.SafeFormatter",
+            "secrets": secrets_in(CONFIG),
+            "shows_all": CONFIG.debug,
+        }
+    },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": CONFIG.log_level},
     "loggers": {

@@ -105,6 +105,12 @@ def to_environ(config: Any, *secrets: str) -> dict[str, str]:
     }
 
 
+def secrets_in(config: Any) -> list[str]:
+    """The values of the settings that nobody may see."""
+    fields = zip(dataclasses.fields(config), describe(type(config)), strict=True)
+    return [value for field, info in fields if info.is_secret and (value := getattr(config, field.name))]
+
+
 def add_flags(parser: argparse.ArgumentParser, cls: type) -> None:
     """One `--field-name` flag per setting of `cls`; unset flags stay None, so `read(cls, **vars(args))` works."""
     for field, info in zip(dataclasses.fields(cls), describe(cls), strict=True):

@@ -41,7 +41,7 @@ class SessionStore(db.SessionStore):
         self.pop(BEGUN, None)
 
     def _get_session_from_db(self) -> Any:
-        row = super()._get_session_from_db()
+        row = super()._get_session_from_db()  # type: ignore[misc]
         if row is not None and self._renews and row.expire_date < timezone.now() + IDLE - RENEWED_EVERY:
             self._renew(row)
         return row
