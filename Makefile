@@ -8,12 +8,14 @@
 #   make bench-cache    the semantic cache on tables of 1,000 to 100,000 rows
 #   make bench-web      what the web process adds under 400 streams, and what 1,000 sockets cost
 #   make train-verifier   the second opinion on look-alike questions, about two hours on two cores
+#   make comply   clients and suites of others against the site, and requests that go wrong in thousands of ways
 #   make peers-cache    the same questions asked of other semantic caches
 #   make cache-eval     how much the semantic cache serves, and how much of it is wrong
 
 PYTHON ?= python3
 VENV := .venv
 PEERS := .venv-peers
+COMPLY := .venv-comply
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 
@@ -23,9 +25,10 @@ PRODUCT := $(VENV)/installed-$(call key,requirements.txt)
 # Most tests wait for processes: two folders at a time need little more than half of the time, on two cores too.
 BESIDE := -n 2 --dist loadgroup
 PEER_PACKAGES := $(PEERS)/installed-$(call key,semcache/evaluation/peers/requirements.txt)
+COMPLY_PACKAGES := $(COMPLY)/installed-$(call key,requirements-comply.txt)
 TOOLS := $(VENV)/installed-tools-$(call key,requirements.txt requirements-dev.txt)
 
-.PHONY: run models test check lint shots bench-claims bench-cache bench-web train-verifier simulate cache-eval peers-cache clean chromium
+.PHONY: run models test check lint shots comply bench-claims bench-cache bench-web train-verifier simulate cache-eval peers-cache clean chromium
 .DELETE_ON_ERROR:
 
 run: $(PRODUCT)
@@ -45,6 +48,10 @@ lint: $(TOOLS)
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports
+
+# About ten minutes; what it asks and what cannot apply is in docs/compliance.md. ARGS: options of pytest
+comply: $(TOOLS) $(COMPLY_PACKAGES)
+	@$(PY) -m pytest tests/openapi tests/comply tests/comply/outside/check_*.py -rP $(ARGS)
 
 shots: $(TOOLS) chromium models
 	@$(PY) -m tests.shots
@@ -77,7 +84,7 @@ peers-cache: models $(PEER_PACKAGES)
 	@$(PY) manage.py cache_peers --python $(PEERS)/bin/python --out $${DATA_DIR:-data}/evaluation/peers.json $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(COMPLY) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -97,6 +104,14 @@ $(PEER_PACKAGES):
 	@rm -rf $(PEERS) && $(PYTHON) -m venv $(PEERS)
 	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r semcache/evaluation/peers/requirements.txt
 	@touch $@ && echo "the other caches are installed"
+
+$(COMPLY_PACKAGES):
+	@echo "installing clients of others into $(COMPLY) (about 1 minute the first time) ..."
+	@rm -rf $(COMPLY) && $(PYTHON) -m venv $(COMPLY)
+	@$(COMPLY)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-comply.txt
+	@$(COMPLY)/bin/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: \
+	  --dest $(COMPLY) $$(sed -n 's/^openai\[aiohttp\]/openai/p' requirements-comply.txt)
+	@touch $@ && echo "the clients are installed"
 
 $(TOOLS): $(PRODUCT)
 	@echo "installing what the tests need (about 1 minute the first time) ..."

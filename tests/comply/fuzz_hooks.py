@@ -6,6 +6,7 @@ Without this nearly every generated request would end at the name of its model.
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import schemathesis
@@ -17,6 +18,7 @@ NUM_TOKENS = 200  # of the vocabulary, that surely are there
 LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 DEFAULT_LIMIT = 16  # of text completions
 MAX_TOKEN_ID = 2**31 - 1
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @schemathesis.hook
@@ -35,7 +37,43 @@ def map_body(context: Any, body: Any) -> Any:
     if isinstance(body.get("min_tokens"), int | float):
         limits = [body[name] for name in LIMITS if isinstance(body.get(name), int | float)]
         body["min_tokens"] = min([body["min_tokens"], DEFAULT_LIMIT, *limits])
+    _make_tools_fit(body)
     return body
+
+
+def _make_tools_fit(body: dict[str, Any]) -> None:
+    """Functions have names of their own and schemas that can be held; a choice is one of them; arguments are JSON."""
+    tools = body.get("tools")
+    functions = (
+        [tool.get("function", tool) for tool in tools if isinstance(tool, dict)]
+        if isinstance(tools, list)
+        else []
+    )
+    for number, function in enumerate(functions):
+        if (
+            isinstance(function, dict)
+            and isinstance(function.get("name"), str)
+            and NAME.fullmatch(function["name"])
+        ):
+            function["name"] = f"f{number}"
+        if isinstance(function, dict) and isinstance(function.get("parameters"), dict):
+            function["parameters"] = {"type": "object"}
+    choice = body.get("tool_choice")
+    named = choice.get("function", choice) if isinstance(choice, dict) else None
+    if functions and isinstance(named, dict) and isinstance(named.get("name"), str):
+        named["name"] = "f0"
+    for message in [
+        one for name in ("messages", "input") if isinstance(body.get(name), list) for one in body[name]
+    ]:
+        called = message.get("tool_calls") if isinstance(message, dict) else None
+        calls = (
+            [call.get("function") for call in called if isinstance(call, dict)]
+            if isinstance(called, list)
+            else []
+        )
+        for call in [message, *calls]:
+            if isinstance(call, dict) and isinstance(call.get("arguments"), str):
+                call["arguments"] = "{}"
 
 
 def _token(given: Any) -> Any:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.livesite import LiveSite
 
-# The models we serve read no images and do not reason aloud; the scripted one's template has no tools.
+# The models we serve read no images and do not reason aloud; the scripted one calls what a script says, and no more.
 MAY_MISS = {
     "openai-chat": {"chat-image-input", "chat-reasoning-summary", "chat-tool-calling"},
     "open-responses": {"image-input", "reasoning-summary", "tool-calling"},
