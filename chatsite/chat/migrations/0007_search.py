@@ -100,6 +100,8 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.RunPython(make_functions, drop_functions, atomic=True),
+        # The site's own limit for a statement is far less than what a big table takes.
+        migrations.RunSQL("SET statement_timeout = 0", "RESET statement_timeout"),
         AddIndexConcurrently(
             "conversation",
             django.contrib.postgres.indexes.GinIndex(
@@ -114,4 +116,5 @@ class Migration(migrations.Migration):
                 name="message_search",
             ),
         ),
+        migrations.RunSQL("RESET statement_timeout", "SET statement_timeout = 0"),
     ]
