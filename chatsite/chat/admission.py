@@ -67,4 +67,5 @@ def _admit(turns: Sequence[Turn], info: EngineInfo | None) -> tuple[Standing, ..
 
 
 def _most_tokens(turn: Turn, info: EngineInfo | None) -> int:
-    return bounds.most_tokens(bounds.of_segments(turn.segments), turn.sampling.max_tokens, info)
+    prompt = bounds.of_segments(turn.segments) + len(turn.tools.encode())
+    return bounds.most_tokens(prompt, turn.sampling.max_tokens, info)
