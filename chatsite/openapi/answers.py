@@ -177,12 +177,27 @@ class OutputText(msgspec.Struct):
     logprobs: list[Any]
 
 
-class OutputMessage(msgspec.Struct):
+class OutputMessage(msgspec.Struct, tag_field="type", tag="message"):
     id: str
-    type: Literal["message"]
     status: Literal["in_progress", "completed", "incomplete"]
     role: Literal["assistant"]
     content: list[OutputText]
+
+
+class OutputCall(msgspec.Struct, tag_field="type", tag="function_call"):
+    id: str
+    status: Literal["in_progress", "completed"]
+    call_id: str
+    name: str
+    arguments: str
+
+
+class ResponseTool(msgspec.Struct):
+    type: Literal["function"]
+    name: str
+    description: str | None
+    parameters: dict[str, Any]
+    strict: bool
 
 
 class CachedInput(CachedTokens):
@@ -224,7 +239,10 @@ class Response(msgspec.Struct):
     max_output_tokens: int | None
     metadata: dict[str, str]
     model: str
-    output: list[OutputMessage]
+    output: list[OutputMessage | OutputCall]
+    tools: list[ResponseTool]
+    tool_choice: str | dict[str, str]
+    parallel_tool_calls: bool
     previous_response_id: None
     service_tier: str
     store: Literal[False]
@@ -245,10 +263,12 @@ class ResponseEvent(msgspec.Struct):
     type: str
     sequence_number: int
     response: Response | msgspec.UnsetType = msgspec.UNSET
-    item: OutputMessage | msgspec.UnsetType = msgspec.UNSET
+    item: OutputMessage | OutputCall | msgspec.UnsetType = msgspec.UNSET
     part: OutputText | msgspec.UnsetType = msgspec.UNSET
     delta: str | msgspec.UnsetType = msgspec.UNSET
     text: str | msgspec.UnsetType = msgspec.UNSET
+    name: str | msgspec.UnsetType = msgspec.UNSET
+    arguments: str | msgspec.UnsetType = msgspec.UNSET
     item_id: str | msgspec.UnsetType = msgspec.UNSET
     output_index: int | msgspec.UnsetType = msgspec.UNSET
     content_index: int | msgspec.UnsetType = msgspec.UNSET

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from chatsite.openapi import tools
 from chatsite.v1 import embeddings, prompts, sampling, schema, turns
 
 REF = "#/components/schemas/{name}"
@@ -69,23 +70,24 @@ ANYWHERE: dict[str, dict[str, Any]] = {name: _range(allowed) for name, allowed i
         },
     },
 }
+CONTENT: dict[str, Any] = {
+    "anyOf": [
+        {"type": "string"},
+        {"type": "array", "items": {"$ref": REF.format(name="Part")}, "minItems": 1},
+    ]
+}
 MESSAGE: dict[str, dict[str, Any]] = {
-    "role": {"enum": list(prompts.ROLES)},
-    "content": {
-        "anyOf": [
-            {"type": "string"},
-            {"type": "array", "items": {"$ref": REF.format(name="Part")}, "minItems": 1},
-        ]
-    },
+    "role": {"enum": [role for role in prompts.ROLES if role != "tool"]},
+    "content": CONTENT,
 }
 # Of a field of one struct: its whole schema, in place of the type that is checked later.
 INSTEAD: dict[str, dict[str, dict[str, Any]]] = {
-    "ChatRequest": MODEL | {"messages": {"$ref": REF.format(name="Messages")}},
+    "ChatRequest": MODEL | tools.CHAT | {"messages": {"$ref": REF.format(name="Messages")}},
     "CompletionRequest": MODEL | {
         "prompt": _texts(prompts.MAX_PROMPTS),
         "logprobs": {"anyOf": [{"type": "integer"} | LOGPROBS, {"type": "null"}]},
     },
-    "ResponsesRequest": MODEL | {"input": {"anyOf": [TEXT, {"$ref": REF.format(name="Items")}]}},
+    "ResponsesRequest": MODEL | tools.RESPONSES | {"input": {"anyOf": [TEXT, {"$ref": REF.format(name="Items")}]}},
     "EmbeddingsRequest": MODEL | {
         "input": _texts(embeddings.MAX_TEXTS),
         "encoding_format": {"enum": ["float", "base64", None]},
@@ -105,14 +107,17 @@ REQUIRED = {
     "Item": ["role", "content"],
     "Part": ["type", "text"],
 }
-# Refused by their doors unless they ask for nothing.
+# Refused by their doors unless they ask for nothing, or of another kind of message or item.
 REFUSED = {
-    "Message": ("tool_calls",),
-    "Item": ("tool_calls",),
+    "Message": ("tool_calls", "tool_call_id"),
+    "Item": ("name", "arguments", "call_id", "output"),
     "CompletionRequest": ("echo", "suffix", "best_of"),
     "ResponsesRequest": ("previous_response_id", "background", "n"),
 }
-LISTS = {"Messages": "Message", "Items": "Item"}
+LISTS = {
+    "Messages": ("Message", "CallingMessage", "ResultMessage"),
+    "Items": ("Item", "CallItem", "ResultItem"),
+}
 
 
 def request_schemas() -> dict[str, dict[str, Any]]:
@@ -125,11 +130,14 @@ def request_schemas() -> dict[str, dict[str, Any]]:
     for name, of in LISTS.items():
         schemas[name] = {
             "type": "array",
-            "items": {"$ref": REF.format(name=of)},
+            "items": {"anyOf": [{"$ref": REF.format(name=one)} for one in of]},
             "minItems": 1,
             "maxItems": prompts.MAX_MESSAGES,
         }
-    schemas["ChatRequest"] |= TOP_NEEDS_LOGPROBS
+    schemas |= tools.tool_schemas(CONTENT)
+    del schemas["CalledFunction"]  # a part of a call
+    schemas["ChatRequest"] |= {"allOf": [TOP_NEEDS_LOGPROBS, tools.CHOICE_NEEDS_TOOLS]}
+    schemas["ResponsesRequest"] |= tools.CHOICE_NEEDS_TOOLS
     schemas["CompletionRequest"] |= N_FOR_ALL_PROMPTS
     return schemas
 

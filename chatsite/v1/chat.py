@@ -13,6 +13,7 @@ from chatsite.v1.chat_form import ChatForm
 from chatsite.v1.endpoint import endpoint
 from chatsite.v1.formats import fingerprint_of
 from chatsite.v1.respond import respond
+from chatsite.v1.tools import chat_offer
 from chatsite.v1.turns import chat_turns
 
 
@@ -21,7 +22,8 @@ async def chat_completions(request: HttpRequest, caller: Caller) -> HttpResponse
     body = read_json(request)
     asked = schema.parse_chat(body)
     info = await served_chat_model(asked.model or "")
-    turns = chat_turns(asked, request.headers.get("Cache-Control", ""), caller, info)
+    offer = chat_offer(asked, info)
+    turns = chat_turns(asked, request.headers.get("Cache-Control", ""), caller, info, offer)
     options = asked.stream_options
     form = ChatForm(
         id=f"chatcmpl-{turns[0].generation.hex}",
@@ -30,6 +32,7 @@ async def chat_completions(request: HttpRequest, caller: Caller) -> HttpResponse
         num_choices=len(turns),
         has_logprobs=bool(asked.logprobs),
         includes_usage=bool(options and options.include_usage),
+        offer=offer,
     )
     ignored = schema.ignored_fields(body, schema.ChatRequest)
     return await respond(turns, form, streams=bool(asked.stream), ignored=ignored)

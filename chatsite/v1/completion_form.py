@@ -45,10 +45,10 @@ class CompletionForm:
     def begin(self) -> list[bytes]:
         return []
 
-    def piece(self, index: int, piece: Piece) -> bytes:
+    def piece(self, index: int, piece: Piece) -> list[bytes]:
         choice = self._choice(index, piece.text, piece.logprobs, self._lengths[index])
         self._lengths[index] += len(piece.text)
-        return formats.event(self._frame([choice]))
+        return [formats.event(self._frame([choice]))]
 
     def end(self, index: int, ended: Ended) -> list[bytes]:
         choice = self._choice(index, "") | {"logprobs": None} | formats.reasons_of(ended)

@@ -28,8 +28,8 @@ class Form(Protocol):
     def begin(self) -> list[bytes]:
         """Before the first text."""
 
-    def piece(self, index: int, piece: Piece) -> bytes:
-        """Text of answer `index`."""
+    def piece(self, index: int, piece: Piece) -> list[bytes]:
+        """Text of answer `index`; nothing while it may become something else."""
 
     def end(self, index: int, ended: Ended) -> list[bytes]:
         """Answer `index` is complete."""
@@ -41,6 +41,7 @@ class Form(Protocol):
         """One of them is not, and no more lines follow."""
 
 
+PIECE_CHARS = 256
 DONE = b"data: [DONE]\n\n"
 KEEP_ALIVE = b": keep-alive\n\n"
 
@@ -58,8 +59,15 @@ def fingerprint_of(info: EngineInfo) -> str:
     return "fp_" + hashlib.sha256(info.revision.encode()).hexdigest()[:12]
 
 
-def reasons_of(ended: Ended) -> dict[str, Any]:
+def pieces_of(arguments: str) -> list[str]:
+    """Of a call, as clients that show them while they come like to read them."""
+    return [arguments[at : at + PIECE_CHARS] for at in range(0, len(arguments), PIECE_CHARS)]
+
+
+def reasons_of(ended: Ended, num_calls: int = 0) -> dict[str, Any]:
     """Clients know few finish reasons: an answer that we cut short is `length`, and `stop_reason` says why."""
+    if num_calls and ended.finish_reason == FinishReason.STOP:
+        return {"finish_reason": "tool_calls"}
     if ended.finish_reason == FinishReason.REPETITION:
         return {"finish_reason": FinishReason.LENGTH.value, "stop_reason": FinishReason.REPETITION.value}
     return {"finish_reason": ended.finish_reason}

@@ -1,68 +1,65 @@
 """The JSON of responses, whole and as typed events. Knows shapes only.
 
-One message with one text part. Events are numbered, and each names its type twice: in its line and in its object.
+What was said and called is `v1.response_items`'s. Events are numbered, and each names its type twice: in its line and
+in its object.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from chatsite.chat.events import Ended, Piece
 from chatsite.v1 import formats
 from chatsite.v1.answers import Answer
 from chatsite.v1.errors import ApiError
+from chatsite.v1.response_items import Output, Told
 from chatsite.v1.schema import ResponsesRequest
+from chatsite.v1.tools import CHOICES, Offer
+from inference.tools.functions import Function
 from inference.types import EngineInfo, FinishReason
+
+COMPLETED = "completed"
 
 
 class ResponseForm:
     """What is equal in all events of one response, and the number of the next one. Satisfies `formats.Form`."""
 
-    def __init__(self, name: str, info: EngineInfo, asked: ResponsesRequest) -> None:
-        self._id, self._item_id = f"resp_{name}", f"msg_{name}"
+    def __init__(self, name: str, info: EngineInfo, asked: ResponsesRequest, offer: Offer) -> None:
+        self._id = f"resp_{name}"
         self._info = info
         self._asked = asked
+        self._offer = offer
+        self._reader = offer.reader()
+        self._output = Output(name)
         self._created_at = int(time.time())
         self._number = 0
 
     def whole(self, answers: Sequence[Answer]) -> dict[str, Any]:
         (answer,) = answers
         assert answer.ended is not None
-        is_whole = answer.ended.finish_reason == FinishReason.STOP
-        status = "completed" if is_whole else "incomplete"
-        return self._response(status) | {
-            "completed_at": int(time.time()) if is_whole else None,
-            "incomplete_details": None if is_whole else {"reason": "max_output_tokens"},
-            "output": [self._item(status, [_part(answer.text)])],
-            "usage": _usage(answers),
-        }
+        for _ in self._output.add([*self._reader.read(answer.text), *self._reader.end()]):
+            pass  # nobody listens
+        for _ in self._output.close(_status(answer.ended)):
+            pass
+        return self._ended(answer)
 
     def begin(self) -> list[bytes]:
-        return [
-            self._event("response.created", response=self._response("in_progress")),
-            self._event("response.in_progress", response=self._response("in_progress")),
-            self._event("response.output_item.added", output_index=0, item=self._item("in_progress", [])),
-            self._event("response.content_part.added", **self._place(), part=_part("")),
-        ]
+        started = [("response.created", self._so_far()), ("response.in_progress", self._so_far())]
+        # Where there may be calls, nobody knows yet whether there is a message.
+        return self._events([*started, *(self._output.open() if not self._offer.functions else ())])
 
-    def piece(self, index: int, piece: Piece) -> bytes:
-        return self._event("response.output_text.delta", **self._place(), delta=piece.text, logprobs=[])
+    def piece(self, index: int, piece: Piece) -> list[bytes]:
+        return self._events(self._output.add(self._reader.read(piece.text)))
 
     def end(self, index: int, ended: Ended) -> list[bytes]:
-        return []
+        told = self._output.add(self._reader.end())
+        return self._events([*told, *self._output.close(_status(ended))])
 
     def finish(self, answers: Sequence[Answer]) -> list[bytes]:
-        response = self.whole(answers)
-        (item,) = response["output"]
-        (part,) = item["content"]
-        return [
-            self._event("response.output_text.done", **self._place(), text=part["text"], logprobs=[]),
-            self._event("response.content_part.done", **self._place(), part=part),
-            self._event("response.output_item.done", output_index=0, item=item),
-            self._event(f"response.{response['status']}", response=response),
-        ]
+        response = self._ended(answers[0])
+        return [self._event(f"response.{response['status']}", response=response)]
 
     def fail(self, error: ApiError) -> bytes:
         told = {"code": error.code, "message": error.message}
@@ -73,16 +70,21 @@ class ResponseForm:
         named = {"type": kind, "sequence_number": number} | fields
         return b"event: " + kind.encode() + b"\n" + formats.event(named)
 
-    def _place(self) -> dict[str, Any]:
-        return {"item_id": self._item_id, "output_index": 0, "content_index": 0}
+    def _events(self, told: Iterable[Told]) -> list[bytes]:
+        return [self._event(kind, **fields) for kind, fields in told]
 
-    def _item(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
-        return {
-            "id": self._item_id,
-            "type": "message",
-            "status": status,
-            "role": "assistant",
-            "content": content,
+    def _so_far(self) -> dict[str, Any]:
+        return {"response": self._response("in_progress")}
+
+    def _ended(self, answer: Answer) -> dict[str, Any]:
+        assert answer.ended is not None
+        status = _status(answer.ended)
+        is_whole = status == COMPLETED
+        return self._response(status) | {
+            "completed_at": int(time.time()) if is_whole else None,
+            "incomplete_details": None if is_whole else {"reason": "max_output_tokens"},
+            "output": self._output.items,
+            "usage": _usage([answer]),
         }
 
     def _response(self, status: str) -> dict[str, Any]:
@@ -100,15 +102,15 @@ class ResponseForm:
             "metadata": asked.metadata or {},
             "model": self._info.model,
             "output": [],
-            "parallel_tool_calls": False,
+            "parallel_tool_calls": self._offer.is_parallel,
             "previous_response_id": None,
             "reasoning": None,
             "service_tier": "flex" if asked.service_tier == "flex" else "default",
             "store": False,
             "temperature": _given(asked.temperature, self._info.default_temperature),
             "text": {"format": {"type": "text"}},
-            "tool_choice": "none",
-            "tools": [],
+            "tool_choice": _choice(self._offer.choice),
+            "tools": [_tool(function) for function in self._offer.functions],
             "top_p": _given(asked.top_p, 1.0),
             "presence_penalty": _given(asked.presence_penalty, 0.0),
             "frequency_penalty": _given(asked.frequency_penalty, 0.0),
@@ -126,8 +128,22 @@ def _given(asked: float | None, otherwise: float) -> float:
     return otherwise if asked is None else asked
 
 
-def _part(text: str) -> dict[str, Any]:
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+def _status(ended: Ended) -> str:
+    return COMPLETED if ended.finish_reason == FinishReason.STOP else "incomplete"
+
+
+def _choice(choice: str) -> str | dict[str, str]:
+    return choice if choice in CHOICES else {"type": "function", "name": choice}
+
+
+def _tool(function: Function) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "name": function.name,
+        "description": function.description or None,
+        "parameters": function.parameters,
+        "strict": function.is_strict,
+    }
 
 
 def _usage(answers: Sequence[Answer]) -> dict[str, Any]:

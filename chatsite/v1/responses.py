@@ -12,6 +12,7 @@ from chatsite.v1.catalog import served_chat_model
 from chatsite.v1.endpoint import endpoint
 from chatsite.v1.respond import respond
 from chatsite.v1.response_form import ResponseForm
+from chatsite.v1.tools import response_offer
 from chatsite.v1.turns import response_turn
 
 
@@ -20,7 +21,8 @@ async def responses(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     body = read_json(request)
     asked = schema.parse_response(body)
     info = await served_chat_model(asked.model or "")
-    turn = response_turn(asked, request.headers.get("Cache-Control", ""), caller, info)
-    form = ResponseForm(turn.generation.hex, info, asked)
+    offer = response_offer(asked, info)
+    turn = response_turn(asked, request.headers.get("Cache-Control", ""), caller, info, offer)
+    form = ResponseForm(turn.generation.hex, info, asked, offer)
     ignored = schema.ignored_fields(body, schema.ResponsesRequest)
     return await respond([turn], form, streams=bool(asked.stream), ignored=ignored)

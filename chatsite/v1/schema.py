@@ -22,7 +22,7 @@ OFFLINE_TIER = "flex"
 # All but one are one to us: a tier that costs more elsewhere is no faster here.
 SERVICE_TIERS = ("auto", "default", "priority", "scale", OFFLINE_TIER)
 # Their values would change the answer, so ignoring them would be a lie. Empty values ask for nothing.
-NOT_SUPPORTED = ("tools", "functions", "audio", "chat_template")
+NOT_SUPPORTED = ("audio", "chat_template")
 
 
 class Part(msgspec.Struct):
@@ -30,16 +30,36 @@ class Part(msgspec.Struct):
     text: str | None = None
 
 
+class CalledFunction(msgspec.Struct):
+    name: str
+    arguments: str | None = None
+
+
+class ToolCall(msgspec.Struct):
+    """A call that an assistant's message made."""
+
+    function: CalledFunction
+    id: str = ""
+    type: str | None = None
+
+
 class Message(msgspec.Struct):
     role: str | None = None
     content: str | list[Part] | None = None
-    tool_calls: list[Any] | None = None
+    tool_calls: list[ToolCall] | None = None
+    tool_call_id: str | None = None
 
 
-class Item(Message):
-    """Of the input of a response: a message, or something else that its type names."""
+class Item(msgspec.Struct):
+    """Of the input of a response: a message, a call, a result, or something else that its type names."""
 
     type: str | None = None
+    role: str | None = None
+    content: str | list[Part] | None = None
+    name: str | None = None
+    arguments: str | None = None
+    call_id: str | None = None
+    output: str | list[Part] | None = None
 
 
 class StreamOptions(msgspec.Struct):
@@ -92,8 +112,11 @@ class ChatRequest(Asked):
     logprobs: bool | None = None
     top_logprobs: int | None = None
     response_format: ResponseFormat | None = None
-    tools: Any = None
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
     functions: Any = None
+    function_call: Any = None
     audio: Any = None
     chat_template: Any = None
 
@@ -126,7 +149,9 @@ class ResponsesRequest(Asked):
     previous_response_id: str | None = None
     conversation: Any = None
     background: bool | None = None
-    tools: Any = None
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
     prompt: Any = None
 
 
@@ -157,6 +182,10 @@ def parse_chat(body: Any) -> ChatRequest:
     if not request.messages:
         raise invalid("messages", "You must give at least one message.", "missing_required_parameter")
     check_not_given(request, NOT_SUPPORTED)
+    for name, instead in (("functions", "tools"), ("function_call", "tool_choice")):
+        if getattr(request, name):
+            message = f"'{name}' is not supported by this server; use '{instead}'."
+            raise invalid(name, message, "unsupported_parameter")
     if request.response_format is not None and request.response_format.type != "text":
         raise invalid(
             "response_format", "Only the response format 'text' is supported.", "unsupported_parameter"
@@ -189,7 +218,7 @@ def parse_response(body: Any) -> ResponsesRequest:
             "Responses are not stored here; send the whole history as 'input'.",
             "unsupported_parameter",
         )
-    check_not_given(request, ("tools", "background", "prompt"))
+    check_not_given(request, ("background", "prompt"))
     wanted = request.text.format if request.text else None
     if wanted is not None and wanted.type != "text":
         raise invalid("text.format", "Only the text format 'text' is supported.", "unsupported_parameter")

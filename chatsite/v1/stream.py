@@ -69,17 +69,21 @@ async def _lines(
         yield line
     answers = [Answer() for _ in range(num_answers)]
     coming = deque(early)
+    silent_since = time.monotonic()
     while not all(answer.ended for answer in answers):
+        lines: list[bytes] = []
         match coming.popleft() if coming else await pump.next(KEEP_ALIVE_S):
-            case None:
-                yield KEEP_ALIVE
             case index, Piece() as piece:
                 answers[index].add(piece)
-                yield form.piece(index, piece)
+                lines = form.piece(index, piece)
             case index, Ended() as ended:
                 answers[index].end(ended)
-                for line in form.end(index, ended):
-                    yield line
+                lines = form.end(index, ended)
+        if not lines and time.monotonic() - silent_since >= KEEP_ALIVE_S:
+            lines = [KEEP_ALIVE]  # also while much is being made that can't be told yet, as a call
+        for line in lines:
+            silent_since = time.monotonic()
+            yield line
     for line in form.finish(answers):
         yield line
 

@@ -15,9 +15,11 @@ from django.conf import settings
 from chatsite.chat.reply import engine_request
 from chatsite.chat.turn import CacheControl, Caller, Turn
 from chatsite.v1.errors import invalid
-from chatsite.v1.prompts import input_segments, raw_prompts, segments_of
+from chatsite.v1.input_items import input_segments
+from chatsite.v1.prompts import raw_prompts, segments_of
 from chatsite.v1.sampling import TOP_LOGPROBS, sampling_of
 from chatsite.v1.schema import OFFLINE_TIER, Asked, ChatRequest, CompletionRequest, ResponsesRequest
+from chatsite.v1.tools import NO_TOOLS, Offer
 from inference.choices import choices_of
 from inference.types import EngineInfo, Sampling, Segment
 
@@ -26,7 +28,9 @@ MAX_ANSWERS = 8
 DEFAULT_COMPLETION_TOKENS = 16
 
 
-def chat_turns(request: ChatRequest, cache_header: str, caller: Caller, info: EngineInfo) -> list[Turn]:
+def chat_turns(
+    request: ChatRequest, cache_header: str, caller: Caller, info: EngineInfo, offer: Offer = NO_TOOLS
+) -> list[Turn]:
     """One for every choice. Raises ApiError that names the field that is wrong."""
     TOP_LOGPROBS.check("top_logprobs", request.top_logprobs)
     sampling = sampling_of(
@@ -38,8 +42,10 @@ def chat_turns(request: ChatRequest, cache_header: str, caller: Caller, info: En
         },
         num_logprobs=(request.top_logprobs or 0) if request.logprobs else None,
     )
-    segments = segments_of(request.messages or (), settings.CONFIG.max_message_chars)
-    return turns_of(request, [segments], sampling, cache_header, caller)
+    most, has_tools = settings.CONFIG.max_message_chars, bool(info.tool_format)
+    segments = segments_of(request.messages or (), most, has_tools=has_tools)
+    turns = turns_of(request, [segments], sampling, cache_header, caller)
+    return [with_tools(turn, offer) for turn in turns]
 
 
 def completion_turns(
@@ -60,7 +66,9 @@ def completion_turns(
     return [replace(turn, conversation="", may_trim=False) for turn in turns]
 
 
-def response_turn(request: ResponsesRequest, cache_header: str, caller: Caller, info: EngineInfo) -> Turn:
+def response_turn(
+    request: ResponsesRequest, cache_header: str, caller: Caller, info: EngineInfo, offer: Offer
+) -> Turn:
     """Raises ApiError that names the field."""
     sampling = sampling_of(
         request,
@@ -68,9 +76,18 @@ def response_turn(request: ResponsesRequest, cache_header: str, caller: Caller, 
         limits={"max_output_tokens": request.max_output_tokens},
         num_logprobs=None,
     )
-    most = settings.CONFIG.max_message_chars
-    segments = input_segments(request.input or "", request.instructions, most)
-    return turns_of(request, [segments], sampling, cache_header, caller)[0]
+    most, has_tools = settings.CONFIG.max_message_chars, bool(info.tool_format)
+    segments = input_segments(request.input or "", request.instructions, most, has_tools=has_tools)
+    return with_tools(turns_of(request, [segments], sampling, cache_header, caller)[0], offer)
+
+
+def with_tools(turn: Turn, offer: Offer) -> Turn:
+    """What a model does with functions is no answer for whoever asks the same: what it looked up changes."""
+    is_of_tools = any(segment.tool_calls or segment.role == "tool" for segment in turn.segments)
+    cache = turn.cache
+    if offer.functions or is_of_tools:
+        cache = replace(cache, may_read=False, may_store=False)
+    return replace(turn, cache=cache, tools=offer.tools, tool_choice=offer.choice if offer.functions else "")
 
 
 def turns_of(

@@ -122,7 +122,7 @@ FIELDS: dict[str, tuple[dict[str, Any], int, str | None]] = {
     "n 9": (changed(n=9), 400, "n"),
     "n '2'": (changed(n="2"), 400, "n"),
     "seed 2^80": (changed(seed=2**80), 400, "seed"),
-    "tools": (changed(tools=[{"type": "function"}]), 400, "tools"),
+    "tools": (changed(tools=[{"type": "function"}]), 400, "tools[0].function"),
     "json mode": (changed(response_format={"type": "json_object"}), 400, "response_format"),
     "a template": (changed(chat_template="{{ x }}"), 400, "chat_template"),
     "logprobs is a number": (changed(logprobs=3), 400, "logprobs"),
@@ -152,21 +152,6 @@ def test_a_field_that_is_wrong_is_named(
     response = http.post(CHAT, json=sent)
     assert response.status_code == status
     assert error_of(response)["param"] == param
-
-
-TOOL_CALL = {"id": "a", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
-
-
-@pytest.mark.parametrize("content", [{"content": None}, {}, {"content": ""}, {"content": []}])
-def test_tool_turns_are_refused_in_one_documented_way(http: httpx2.Client, model: str, content: dict) -> None:
-    turn = [
-        {"role": "user", "content": "Weather in Oslo?"},
-        {"role": "assistant", "tool_calls": [TOOL_CALL]} | content,
-        {"role": "tool", "tool_call_id": "a", "content": "12 C"},
-    ]
-    response = http.post(CHAT, json={"model": model, "messages": turn})
-    assert response.status_code == 400
-    assert error_of(response)["code"] == "tools_not_supported"
 
 
 GOOD = {

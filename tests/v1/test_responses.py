@@ -111,11 +111,11 @@ WRONG: dict[str, tuple[dict[str, Any], int, str]] = {
     "an empty input": ({"input": []}, 400, "input"),
     "an earlier response": ({"previous_response_id": "resp_1"}, 400, "previous_response_id"),
     "a conversation": ({"conversation": "conv_1"}, 400, "conversation"),
-    "tools": ({"tools": [{"type": "web_search"}]}, 400, "tools"),
+    "tools": ({"tools": [{"type": "web_search"}]}, 400, "tools[0].type"),
     "in the background": ({"background": True}, 400, "background"),
     "a schema": ({"text": {"format": {"type": "json_schema"}}}, 400, "text.format"),
     "n 2": ({"n": 2}, 400, "n"),
-    "an item of another type": ({"input": [{"type": "function_call"}]}, 400, "input[0].type"),
+    "an item of another type": ({"input": [{"type": "computer_call"}]}, 400, "input[0].type"),
     "an unknown role": ({"input": [{"role": "banana", "content": "x"}]}, 400, "input[0].role"),
     "an image": (
         {"input": [{"role": "user", "content": [{"type": "input_image"}]}]},

@@ -40,6 +40,7 @@ def test_functions_travel_as_they_are_and_templates_see_no_strictness() -> None:
         ({"name": "a\n"}, ".name"),
         ({"name": "天气"}, ".name"),
         ({"name": 5}, ".name"),
+        ({"name": "none"}, ".name"),
         ({"name": "a", "description": 1}, ".description"),
         ({"name": "a", "parameters": []}, ".parameters"),
         ({"name": "a", "parameters": "{}"}, ".parameters"),

@@ -1,0 +1,105 @@
+"""Functions, calls and results in the bodies that `/v1` takes, as JSON schemas.
+
+Knows what the doors check (`v1.tools`, `v1.prompts`, `v1.input_items`). What a schema cannot say, such as that two
+functions have two names, is said in words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from inference.tools.functions import MAX_FUNCTIONS, NAME, RESERVED
+
+REF = "#/components/schemas/{name}"
+NULL = {"type": "null"}
+NAME_OF_CALLED = {"type": "string", "pattern": f"^{NAME.pattern}$"}
+NAME_OF_FUNCTION = NAME_OF_CALLED | {"not": {"enum": sorted(RESERVED)}}
+ARGUMENTS = {
+    "type": "string",
+    "description": "The arguments as the JSON text of an object.",
+    "examples": ["{}"],
+}
+FUNCTION = {
+    "name": NAME_OF_FUNCTION,
+    "description": {"anyOf": [{"type": "string"}, NULL]},
+    "parameters": {
+        "anyOf": [{"type": "object", "properties": {"type": {"const": "object"}}}, NULL],
+        "description": "The JSON schema of the arguments.",
+    },
+    "strict": {"anyOf": [{"type": "boolean"}, NULL]},
+}
+PARALLEL = {"parallel_tool_calls": {"anyOf": [{"type": "boolean"}, NULL]}}
+CALLS = {
+    "type": "array",
+    "items": {"$ref": REF.format(name="ToolCall")},
+    "minItems": 1,
+    "maxItems": MAX_FUNCTIONS,
+}
+
+
+def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+def _tools(name: str) -> dict[str, Any]:
+    tools = {"type": "array", "items": {"$ref": REF.format(name=name)}, "maxItems": MAX_FUNCTIONS}
+    return {
+        "anyOf": [tools, NULL],
+        "description": "Functions that the model may call, each with a name of its own.",
+    }
+
+
+def _choice(named: dict[str, Any]) -> dict[str, Any]:
+    words = "`required` and one function want a call; both need `tools` that offer one."
+    return {"anyOf": [{"enum": ["none", "auto", "required"]}, named, NULL], "description": words}
+
+
+_NAMED = _object({"name": NAME_OF_FUNCTION}, "name")
+CHAT = PARALLEL | {
+    "tools": _tools("ChatTool"),
+    "tool_choice": _choice(_object({"type": {"const": "function"}, "function": _NAMED}, "type", "function")),
+}
+RESPONSES = PARALLEL | {
+    "tools": _tools("ResponseTool"),
+    "tool_choice": _choice(
+        _object({"type": {"const": "function"}, "name": NAME_OF_FUNCTION}, "type", "name")
+    ),
+}
+# A call must be wanted of something.
+CHOICE_NEEDS_TOOLS = {
+    "if": {
+        "properties": {"tool_choice": {"anyOf": [{"const": "required"}, {"type": "object"}]}},
+        "required": ["tool_choice"],
+    },
+    "then": {"properties": {"tools": {"type": "array", "minItems": 1}}, "required": ["tools"]},
+}
+
+
+def tool_schemas(text_content: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """By name. `text_content` is what a message says."""
+    of_function = {"type": {"const": "function"}}
+    kind = {"type": {"anyOf": [{"const": "function"}, NULL]}}
+    called = {"name": NAME_OF_CALLED, "arguments": ARGUMENTS}
+    return {
+        "ChatTool": _object(of_function | {"function": _object(FUNCTION, "name")}, "type", "function"),
+        "ResponseTool": _object(of_function | FUNCTION, "type", "name"),
+        "ToolCall": _object(
+            kind | {"id": {"type": "string"}, "function": _object(called, "name")},
+            "function",
+        ),
+        "CallingMessage": _object(
+            {"role": {"const": "assistant"}, "content": {"anyOf": [text_content, NULL]}, "tool_calls": CALLS},
+            "role", "tool_calls",
+        ),
+        "ResultMessage": _object(
+            {"role": {"const": "tool"}, "content": text_content, "tool_call_id": {"type": "string"}}, "role", "content"
+        ),
+        "CallItem": _object(
+            {"type": {"const": "function_call"}, "call_id": {"type": "string"}} | called,
+            "type", "name",
+        ),
+        "ResultItem": _object(
+            {"type": {"const": "function_call_output"}, "call_id": {"type": "string"}, "output": text_content},
+            "type", "output",
+        ),
+    }  # fmt: skip
