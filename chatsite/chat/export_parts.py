@@ -1,6 +1,7 @@
-"""The parts of a person's export: account, keys, conversations, templates, feedback, usage, cached answers.
+"""The parts of a person's export: account, keys, conversations, templates, usage, cached answers.
 
-Each is read by a short synchronous function. Secrets are in none of them. Knows rows; does not know how they are sent.
+Conversations have the form that can be brought in again. Each part is read by a short synchronous function. Secrets
+are in none of them. Knows rows; does not know how they are sent.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from django.core.serializers.json import DjangoJSONEncoder
 
 from chatsite.accounts.callers import caller_of_user
 from chatsite.accounts.models import UsageRecord, User
-from chatsite.chat.models import Conversation, Feedback, Message, PromptTemplate
+from chatsite.chat.models import Conversation, PromptTemplate
+from chatsite.chat.transfer import markdown, rows
+from chatsite.chat.transfer.export import file_of
 from chatsite.db import run_in_db
+from chatsite.errors import NotFound
 from semcache.admin.export import as_jsonl, rows_of
 from semcache.imports.cells import neutralised
 from semcache.models import CacheEntry
@@ -81,42 +85,12 @@ def _conversations(user_id: int) -> list[UUID]:
 
 
 def _conversation(user_id: int, conversation: UUID) -> list[Part]:
-    row = Conversation.objects.filter(pk=conversation, owner=user_id).first()
-    if row is None:
+    try:
+        talk = rows.load(user_id, conversation)
+    except NotFound:
         return []
-    messages = list(row.messages.select_related("generation").order_by("created_at", "pk"))
-    said = {one.message_id: one for one in Feedback.objects.filter(message__conversation=row, user=user_id)}
-    fields = ("id", "title", "system_prompt", "parameters", "tags", "is_pinned", "is_archived", "is_temporary",
-              "created_at", "updated_at")  # fmt: skip
-    told = {name: getattr(row, name) for name in fields}
-    told |= {
-        "active_leaf": row.active_leaf_id,
-        "messages": [_message(one, said.get(one.pk)) for one in messages],
-    }
-    return [
-        Part(f"conversations/{row.pk}.json", _json(told)),
-        Part(f"conversations/{row.pk}.md", _markdown(row, messages)),
-    ]
-
-
-def _message(message: Message, said: Feedback | None) -> dict[str, Any]:
-    generation = getattr(message, "generation", None)
-    return {
-        "id": message.pk, "parent": message.parent_id, "role": message.role, "text": message.text,
-        "state": message.state, "created_at": message.created_at,
-        "model": generation.model if generation else None, "origin": generation.origin if generation else None,
-        "feedback": {"verdict": said.verdict, "reason": said.reason} if said else None,
-    }  # fmt: skip
-
-
-def _markdown(row: Conversation, messages: list[Message]) -> str:
-    """The branch that is shown, to be read."""
-    by_id, branch, leaf = {one.pk: one for one in messages}, [], row.active_leaf_id
-    while leaf is not None and leaf in by_id:
-        branch.append(by_id[leaf])
-        leaf = by_id[leaf].parent_id
-    said = [f"## {message.get_role_display()}\n\n{message.text}\n" for message in reversed(branch)]
-    return "\n".join([f"# {row.title or row.pk}\n", *said])
+    name = f"conversations/{conversation}"
+    return [Part(f"{name}.json", file_of(talk)), Part(f"{name}.md", markdown.written(talk))]
 
 
 def _pages_of_usage(user_id: int) -> list[int]:

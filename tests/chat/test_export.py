@@ -61,11 +61,12 @@ async def test_an_export_holds_everything_of_its_owner_and_no_secret(
     with zipfile.ZipFile(io.BytesIO(await content_of(taken))) as archive:
         assert archive.testzip() is None
         texts = {name: archive.read(name).decode("utf-8-sig") for name in archive.namelist()}
-    told = json.loads(texts[f"conversations/{accepted['conversation']}.json"])
+    name = f"conversations/{accepted['conversation']}"
+    (told,) = json.loads(texts[f"{name}.json"])["conversations"]
     assert (told["title"], told["tags"]) == ("=HYPERLINK(1)", ["trips"])
     assert told["messages"][0]["text"] == "What is the capital of France?"
     assert told["messages"][1]["feedback"] == said
-    assert "## user" in texts[f"conversations/{accepted['conversation']}.md"]
+    assert texts[f"{name}.md"].startswith("# =HYPERLINK(1)")
     account = json.loads(texts["account.json"])
     assert (account["name"], account["api_keys"][0]["name"]) == ("ada", "laptop")
     assert json.loads(texts["templates.json"])[0]["body"] == "Write about {topic}"

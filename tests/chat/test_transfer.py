@@ -211,9 +211,9 @@ async def test_a_fork_within_an_answer_gives_each_branch_the_whole_of_it(page: A
 
 
 async def test_deep_and_wide_mappings_end_soon(page: AsyncClient) -> None:
-    """A chain of 20,000 parts that each end an answer would be written as half a gigabyte."""
-    deep = {str(n): node(str(n - 1), "assistant", "part") for n in range(20_000)}
-    fork = deep | {f"q{n}": node(str(n), "user", "next") for n in range(20_000)}
+    """A chain of 4,000 parts that each end an answer would be written as 48 million characters."""
+    deep = {str(n): node(str(n - 1), "assistant", "part") for n in range(4000)}
+    fork = deep | {f"q{n}": node(str(n), "user", "next") for n in range(4000)}
     assert (await imported(page, [{"mapping": deep}])).status_code == 201
     refused = await imported(page, [{"mapping": fork}])
     assert (refused.status_code, "too long" in refused.json()["error"]["message"]) == (400, True)

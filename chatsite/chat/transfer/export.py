@@ -11,11 +11,16 @@ from uuid import UUID
 import msgspec
 
 from chatsite.chat.transfer import markdown, rows
-from chatsite.chat.transfer.form import FORMAT, VERSION, Talk
+from chatsite.chat.transfer.form import FORMAT, VERSION, File, Talk
 from chatsite.db import run_in_db
 from chatsite.errors import NotFound
 
 _encoder = msgspec.json.Encoder()
+
+
+def file_of(talk: Talk) -> str:
+    """One conversation in our own form."""
+    return _encoder.encode(File(format=FORMAT, version=VERSION, conversations=[talk])).decode()
 
 
 async def as_json(user_id: int, conversations: Sequence[UUID]) -> AsyncIterator[bytes]:

@@ -7,13 +7,13 @@ imported is exported as the same file. Knows no rows.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
 
-FORMAT = "rill-conversations"
-VERSION = 1
+FORMAT: Final = "rill-conversations"
+VERSION: Final = 1
 MAX_CONVERSATIONS = 10_000
 MAX_MESSAGES = 100_000  # of one conversation
 MAX_TEXT_CHARS = 1_000_000
@@ -21,7 +21,7 @@ MAX_TEXT_CHARS = 1_000_000
 Title = Annotated[str, Meta(max_length=200)]
 Text = Annotated[str, Meta(max_length=MAX_TEXT_CHARS)]
 Moment = Annotated[datetime, Meta(tz=True)]
-Final = Literal["complete", "stopped", "failed", "interrupted"]
+Ended = Literal["complete", "stopped", "failed", "interrupted"]
 Number = Annotated[int, Meta(ge=1)]
 
 
@@ -48,7 +48,7 @@ class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     role: Literal["user", "assistant"]
     text: Text
     created_at: Moment
-    state: Final = "complete"
+    state: Ended = "complete"
     made: Made | None = None
     feedback: Said | None = None
 

@@ -14,9 +14,11 @@ from django.db.models import OuterRef, Subquery
 
 from chatsite.chat.library import owned
 from chatsite.chat.models import FINAL_STATES, Conversation, Feedback, Generation, Message, Role, State
-from chatsite.chat.transfer.form import Final, Made, Said, Talk, Turn
+from chatsite.chat.transfer.form import Ended, Made, Said, Talk, Turn
 
 BATCH = 500
+# Texts are indexed while they are stored, and a statement has five seconds.
+BATCH_CHARS = 100_000
 
 
 def ids_of(user_id: int) -> list[UUID]:
@@ -67,10 +69,24 @@ def store(user_id: int, talks: Sequence[Talk]) -> list[UUID]:
             if turn.feedback:
                 said.append(_feedback(user_id, turn, turn.feedback, ids))
     Conversation.objects.bulk_create(conversations, BATCH)
-    Message.objects.bulk_create(messages, BATCH)
+    for batch in _batches(messages):
+        Message.objects.bulk_create(batch)
     Generation.objects.bulk_create(made, BATCH)
     Feedback.objects.bulk_create(said, BATCH)
     return [conversation.pk for conversation in conversations]
+
+
+def _batches(messages: Sequence[Message]) -> Iterator[list[Message]]:
+    batch: list[Message] = []
+    num_chars = 0
+    for message in messages:
+        if len(batch) == BATCH or num_chars > BATCH_CHARS:
+            yield batch
+            batch, num_chars = [], 0
+        batch.append(message)
+        num_chars += len(message.text)
+    if batch:
+        yield batch
 
 
 def _ordered_ids(talk: Talk) -> list[UUID]:
@@ -103,15 +119,15 @@ def _turn(message: Message, numbers: dict[UUID, int]) -> Turn:
         role="assistant" if is_answer else "user",
         text=message.text,
         created_at=message.created_at,
-        state=_final(message.state),
+        state=_ended(message.state),
         made=Made(generation.model, generation.origin, generation.finish_reason) if generation else None,
         feedback=Said(verdict, reason) if verdict else None,
     )
 
 
-def _final(state: str) -> Final:
+def _ended(state: str) -> Ended:
     """What is still being made leaves as far as it is written, and cannot go on elsewhere."""
-    return cast("Final", state if state in FINAL_STATES else State.INTERRUPTED.value)
+    return cast("Ended", state if state in FINAL_STATES else State.INTERRUPTED.value)
 
 
 def _conversation(user_id: int, talk: Talk, ids: dict[int, UUID]) -> Conversation:
