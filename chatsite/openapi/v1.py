@@ -11,6 +11,7 @@ from typing import Any
 
 from chatsite.openapi import v1_examples as examples
 from chatsite.openapi.errors import error_responses
+from chatsite.v1.limits import X_WARNING
 
 KEY = "key"
 JSON = "application/json"
@@ -71,7 +72,24 @@ CACHE_CONTROL = {
     "schema": {"type": "string"},
     "example": "no-cache",
 }
-ANSWER_HEADERS = {
+QUOTA_HEADERS = {
+    f"x-ratelimit-{what}-{kind}": {
+        "description": f"Of the tightest quota of {kind}, where one is in force: {means}",
+        "schema": {"type": "string"},
+    }
+    for kind in ("requests", "tokens")
+    for what, means in (
+        ("limit", "how many a window has."),
+        ("remaining", "how many are left."),
+        ("reset", "in how long the window ends, as `6m0s`."),
+    )
+} | {
+    X_WARNING: {
+        "description": "From 80 % of a quota on: how much of it is used, and when it resets.",
+        "schema": {"type": "string"},
+    }
+}
+ANSWER_HEADERS = QUOTA_HEADERS | {
     "X-Cache": {
         "description": "What the semantic cache said.",
         "schema": {
@@ -127,7 +145,8 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
 def _answer(operation: Operation) -> dict[str, Any]:
     content: dict[str, Any] = {JSON: {"schema": _ref(operation.answer), "example": operation.example}}
     if not operation.events:
-        return {"description": "OK", "content": content}
+        headers = {"headers": QUOTA_HEADERS} if operation.body else {}
+        return {"description": "OK", "content": content} | headers
     content[EVENTS] = {
         "schema": {
             "type": "string",
