@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from django.forms.models import model_to_dict
 from django.http import HttpRequest
-from ninja import Field, Path, Query, Router, Status
+from ninja import Field, Path, Router, Status
 
 from chatsite.cache_api.schemas import (
     AddedOut,
@@ -88,7 +88,7 @@ async def delete_cache_rule(request: HttpRequest, rule_id: RuleId) -> Status[Non
 
 @router.get("/{rule_id}/statistics", response=StatisticsOut)
 async def get_cache_rule_statistics(
-    request: HttpRequest, rule_id: RuleId, hours: Annotated[Hours, Query()] = 48
+    request: HttpRequest, rule_id: RuleId, hours: Hours = 48
 ) -> dict[str, Any]:
     """A rule hour by hour, and the share of its answers that were wrong, as far as that is known."""
     return await run_in_db(_statistics, request, rule_id, hours)
