@@ -13,7 +13,7 @@ Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Id = Annotated[int, Field(ge=1, lt=2**63)]
 
-RULE = {
+RULE: dict[str, Any] = {
     "name": "Opening hours",
     "keywords": ["opening hours", "营业时间"],
     "mode": "semantic",
@@ -57,7 +57,7 @@ class RuleIn(RuleChange):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"example": RULE})
 
-    name: Annotated[str, Field(min_length=1, max_length=100)]  # type: ignore[assignment]
+    name: Annotated[str, Field(min_length=1, max_length=100)]
 
 
 class DryRunIn(RuleChange):
