@@ -13,6 +13,7 @@ from chatsite.v1.chat_form import ChatForm
 from chatsite.v1.endpoint import endpoint
 from chatsite.v1.formats import fingerprint_of
 from chatsite.v1.respond import respond
+from chatsite.v1.response_format import CHAT_FIELD, naming_format
 from chatsite.v1.tools import chat_offer
 from chatsite.v1.turns import chat_turns
 
@@ -35,4 +36,5 @@ async def chat_completions(request: HttpRequest, caller: Caller) -> HttpResponse
         offer=offer,
     )
     ignored = schema.ignored_fields(body, schema.ChatRequest)
-    return await respond(turns, form, streams=bool(asked.stream), ignored=ignored)
+    with naming_format(CHAT_FIELD if asked.response_format else "tools"):
+        return await respond(turns, form, streams=bool(asked.stream), ignored=ignored)

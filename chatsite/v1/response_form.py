@@ -14,6 +14,7 @@ from chatsite.chat.events import Ended, Piece
 from chatsite.v1 import formats
 from chatsite.v1.answers import Answer
 from chatsite.v1.errors import ApiError
+from chatsite.v1.response_format import format_told
 from chatsite.v1.response_items import Output, Told
 from chatsite.v1.schema import ResponsesRequest
 from chatsite.v1.tools import CHOICES, Offer
@@ -108,7 +109,7 @@ class ResponseForm:
             "service_tier": "flex" if asked.service_tier == "flex" else "default",
             "store": False,
             "temperature": _given(asked.temperature, self._info.default_temperature),
-            "text": {"format": {"type": "text"}},
+            "text": {"format": format_told(self._asked)},
             "tool_choice": _choice(self._offer.choice),
             "tools": [_tool(function) for function in self._offer.functions],
             "top_p": _given(asked.top_p, 1.0),

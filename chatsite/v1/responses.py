@@ -12,6 +12,7 @@ from chatsite.v1.catalog import served_chat_model
 from chatsite.v1.endpoint import endpoint
 from chatsite.v1.respond import respond
 from chatsite.v1.response_form import ResponseForm
+from chatsite.v1.response_format import RESPONSES_FIELD, naming_format
 from chatsite.v1.tools import response_offer
 from chatsite.v1.turns import response_turn
 
@@ -25,4 +26,5 @@ async def responses(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     turn = response_turn(asked, request.headers.get("Cache-Control", ""), caller, info, offer)
     form = ResponseForm(turn.generation.hex, info, asked, offer)
     ignored = schema.ignored_fields(body, schema.ResponsesRequest)
-    return await respond([turn], form, streams=bool(asked.stream), ignored=ignored)
+    with naming_format(RESPONSES_FIELD if asked.text and asked.text.format else "tools"):
+        return await respond([turn], form, streams=bool(asked.stream), ignored=ignored)

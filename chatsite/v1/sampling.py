@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from chatsite.v1.errors import invalid
 from chatsite.v1.schema import Asked
-from inference.types import Sampling
+from inference.types import Grammar, Sampling
 
 MAX_STOPS = 4
 MAX_STOP_CHARS = 64
@@ -55,7 +55,12 @@ BIAS = Range(-MAX_BIAS, MAX_BIAS)
 
 
 def sampling_of(
-    request: Asked, max_output_tokens: int, *, limits: dict[str, int | None], num_logprobs: int | None
+    request: Asked,
+    max_output_tokens: int,
+    *,
+    limits: dict[str, int | None],
+    num_logprobs: int | None,
+    grammar: Grammar | None = None,
 ) -> Sampling:
     """The sampling that was asked for. Raises ApiError that names the field.
 
@@ -87,6 +92,7 @@ def sampling_of(
         min_tokens=shortest or None,
         logit_bias=_biases(request.logit_bias or {}),
         stop_ids=tuple(request.stop_token_ids or ()),
+        grammar=grammar,
     )
 
 

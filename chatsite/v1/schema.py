@@ -72,7 +72,23 @@ class CacheWishes(msgspec.Struct, rename="kebab"):
     only_if_cached: bool | None = None
 
 
+class JsonSchema(msgspec.Struct):
+    """`strict` changes nothing: an answer is held to all of the schema, or the request is refused."""
+
+    name: str | None = None
+    description: str | None = None
+    schema: dict[str, Any] | None = None
+    strict: bool | None = None
+
+
 class ResponseFormat(msgspec.Struct):
+    type: str
+    json_schema: JsonSchema | None = None
+
+
+class TextFormat(JsonSchema, kw_only=True):
+    """The same of a response, in one object."""
+
     type: str
 
 
@@ -134,7 +150,7 @@ class CompletionRequest(Asked):
 
 
 class TextOptions(msgspec.Struct):
-    format: ResponseFormat | None = None
+    format: TextFormat | None = None
 
 
 class ResponsesRequest(Asked):
@@ -186,10 +202,6 @@ def parse_chat(body: Any) -> ChatRequest:
         if getattr(request, name):
             message = f"'{name}' is not supported by this server; use '{instead}'."
             raise invalid(name, message, "unsupported_parameter")
-    if request.response_format is not None and request.response_format.type != "text":
-        raise invalid(
-            "response_format", "Only the response format 'text' is supported.", "unsupported_parameter"
-        )
     if request.top_logprobs is not None and not request.logprobs:
         raise invalid("top_logprobs", "'top_logprobs' needs 'logprobs'.")
     return request
@@ -219,9 +231,6 @@ def parse_response(body: Any) -> ResponsesRequest:
             "unsupported_parameter",
         )
     check_not_given(request, ("background", "prompt"))
-    wanted = request.text.format if request.text else None
-    if wanted is not None and wanted.type != "text":
-        raise invalid("text.format", "Only the text format 'text' is supported.", "unsupported_parameter")
     if request.n not in (None, 1):
         raise invalid("n", "A response is one answer.", "unsupported_parameter")
     return request

@@ -17,6 +17,7 @@ from chatsite.chat.turn import CacheControl, Caller, Turn
 from chatsite.v1.errors import invalid
 from chatsite.v1.input_items import input_segments
 from chatsite.v1.prompts import raw_prompts, segments_of
+from chatsite.v1.response_format import chat_grammar, response_grammar
 from chatsite.v1.sampling import TOP_LOGPROBS, sampling_of
 from chatsite.v1.schema import OFFLINE_TIER, Asked, ChatRequest, CompletionRequest, ResponsesRequest
 from chatsite.v1.tools import NO_TOOLS, Offer
@@ -41,6 +42,7 @@ def chat_turns(
             "max_tokens": request.max_tokens,
         },
         num_logprobs=(request.top_logprobs or 0) if request.logprobs else None,
+        grammar=chat_grammar(request, info),
     )
     most, has_tools = settings.CONFIG.max_message_chars, bool(info.tool_format)
     segments = segments_of(request.messages or (), most, has_tools=has_tools)
@@ -75,6 +77,7 @@ def response_turn(
         info.max_output_tokens,
         limits={"max_output_tokens": request.max_output_tokens},
         num_logprobs=None,
+        grammar=response_grammar(request, info),
     )
     most, has_tools = settings.CONFIG.max_message_chars, bool(info.tool_format)
     segments = input_segments(request.input or "", request.instructions, most, has_tools=has_tools)

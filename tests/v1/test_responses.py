@@ -113,7 +113,7 @@ WRONG: dict[str, tuple[dict[str, Any], int, str]] = {
     "a conversation": ({"conversation": "conv_1"}, 400, "conversation"),
     "tools": ({"tools": [{"type": "web_search"}]}, 400, "tools[0].type"),
     "in the background": ({"background": True}, 400, "background"),
-    "a schema": ({"text": {"format": {"type": "json_schema"}}}, 400, "text.format"),
+    "a schema without a name": ({"text": {"format": {"type": "json_schema"}}}, 400, "text.format.name"),
     "n 2": ({"n": 2}, 400, "n"),
     "an item of another type": ({"input": [{"type": "computer_call"}]}, 400, "input[0].type"),
     "an unknown role": ({"input": [{"role": "banana", "content": "x"}]}, 400, "input[0].role"),
