@@ -12,6 +12,7 @@ import pytest
 
 from inference.client import EngineClient
 from inference.errors import EngineError
+from inference.testing import script_text
 from inference.tools.calls import Call, as_json
 from inference.tools.formats import FORMATS
 from inference.tools.functions import Function
@@ -45,6 +46,20 @@ async def parts_of(client: EngineClient, events: list[Event]) -> list[Part]:
 
 async def test_an_engine_says_how_its_model_calls(client: EngineClient) -> None:
     assert (await client.info()).tool_format == "hermes"
+
+
+async def test_a_call_comes_out_of_every_engine_that_plays_scripts(
+    client: EngineClient, target: Target
+) -> None:
+    """The gateway, too: its prompts are made here, and its answers are text like any other."""
+    if not target.plays_scripts:
+        return
+    written = '<tool_call>\n{"name": "double", "arguments": {"a": 21}}\n</tool_call>'
+    asked = replace(calling("auto"), segments=(Segment("user", script_text(text=f"Hm.\n{written}")),))
+    events = await collect(client.generate(asked))
+    assert await parts_of(client, events) == ["Hm.", Call("double", '{"a": 21}')]
+    plain = ending(await collect(client.generate(replace(asked, generation_id="plain", tools="")))).usage
+    assert ending(events).usage.prompt_tokens > plain.prompt_tokens + len(offered(FUNCTIONS)) // 2
 
 
 async def test_what_must_be_called_is_called_with_arguments_that_fit(real: Target) -> None:
