@@ -97,8 +97,13 @@ class _Children:
 
 
 @contextmanager
-def live_site(name: str, **variables: str) -> Iterator[LiveSite]:
-    """A site of its own, ready to answer; `variables` are settings of its processes."""
+def live_site(
+    name: str, engine_module: Sequence[str] = ("inference.testing",), **variables: str
+) -> Iterator[LiveSite]:
+    """A site of its own, ready to answer; `variables` are settings of its processes.
+
+    `engine_module` is the engine that is started, with its flags.
+    """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rill-site-")))
         port = free_port()
@@ -113,7 +118,7 @@ def live_site(name: str, **variables: str) -> Iterator[LiveSite]:
         _manage(environ, "migrate", "--verbosity", "0")
         children = _Children()
         stack.callback(children.stop)
-        engine = children.start([sys.executable, "-m", "inference.testing"], environ, folder / "engine.log")
+        engine = children.start([sys.executable, "-m", *engine_module], environ, folder / "engine.log")
         web = children.start([sys.executable, "manage.py", "serve"], environ, folder / "web.log")
         site = LiveSite(f"http://127.0.0.1:{port}", environ, folder, web, engine)
         _wait_until_ready(site)

@@ -249,6 +249,8 @@ def test_the_semantic_cache_has_no_part_in_it(
     assert [http.post(CHAT, json=body).headers["x-cache"] for _ in range(2)] == ["bypass", "bypass"]
     (turn,) = turns(**fields)
     assert not turn.cache.may_read and not turn.cache.may_store
+    (plain,) = turns()
+    assert plain.cache.may_read and plain.cache.may_store
 
 
 # --- what is asked of the engine, and what is refused

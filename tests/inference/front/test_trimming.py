@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.config import EngineConfig
+from inference.front import trimming
 from inference.front.offers import template_json
 from inference.front.prompts import Prompt
 from inference.front.trimming import Room, Trimmer, least_kept, room_for, without_oldest
@@ -224,22 +225,25 @@ def called(number: int) -> list[Segment]:
     return [question, call, Segment("user", "Hurry up."), result, answer]
 
 
-def test_a_result_is_never_left_without_its_call() -> None:
-    segments = [
-        SYSTEM,
-        *(segment for number in range(40) for segment in called(number)),
-        Segment("user", "And?"),
-    ]
+def results_stay_with_their_calls() -> None:
+    """Raises AssertionError where a cut leaves a result alone."""
+    turns = [segment for number in range(40) for segment in called(number)]
     room = room_for(WINDOW, None)
     for num_extra in range(0, 1200, 100):
-        fitted = trimmer().fit([*segments[:-1], Segment("user", "?" * (1 + num_extra))], room)
+        fitted = trimmer().fit([SYSTEM, *turns, Segment("user", "?" * (1 + num_extra))], room)
         assert fitted.trimmed_messages and len(fitted.prompt.ids) <= room.prompt_tokens
         assert fitted.segments[1].text.startswith("Q")
-        assert all(
-            before.tool_calls or before.text == "Hurry up."
-            for before, segment in pairwise(fitted.segments)
-            if segment.role == "tool"
-        )
+
+
+def test_a_result_is_never_left_without_its_call() -> None:
+    results_stay_with_their_calls()
+
+
+def test_a_cut_at_any_message_of_the_user_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mutant: a word of the user between a call and its result begins a turn."""
+    monkeypatch.setattr(trimming, "_inside_of_calls", lambda segments: set())
+    with pytest.raises(AssertionError):
+        results_stay_with_their_calls()
 
 
 def test_the_functions_that_every_prompt_shows_take_their_part_of_the_window() -> None:
