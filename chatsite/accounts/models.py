@@ -198,7 +198,7 @@ class Quota(models.Model):
 
 
 class QuotaUse(models.Model):
-    """What a subject (`user:5`, `key:UUID`, `tenant:1`) has used in one window, and what its unfinished answers hold."""
+    """What a subject (`user:5`, `key:UUID`, `tenant:1`) has used in a window, and what its unfinished answers hold."""
 
     subject = models.CharField(max_length=64)
     window_s = models.PositiveIntegerField()

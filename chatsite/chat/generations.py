@@ -92,7 +92,7 @@ def checkpoint(progress: Mapping[UUID, Progress]) -> set[UUID]:
         cursor.execute(
             CHECKPOINT_LEASES,
             [
-                timedelta(seconds=settings.CONFIG.lease_s),
+                settings.CONFIG.lease_s,
                 list(progress),
                 seqs,
                 lease_owner(),

@@ -76,10 +76,14 @@ async def gathered(turns: Sequence[Turn]) -> tuple[list[Answer], Accepted | None
     return answers, accepted
 
 
-def pumped(turns: Sequence[Turn]) -> Pump[AnswerEvent]:
-    """The events of all answers, by choice, in the order of their arrival. The caller closes it."""
+def streamed(turns: Sequence[Turn]) -> AsyncGenerator[AnswerEvent]:
+    """The events of all answers, by choice, in the order of their arrival. Closing it ends the generations."""
     config = settings.CONFIG
-    streams: list[AsyncGenerator[ReplyEvent]] = [
-        coalesce(reply(turn), config.coalesce_tokens, config.coalesce_ms / 1000) for turn in turns
-    ]
-    return Pump(merged(streams))
+    return merged(
+        [coalesce(reply(turn), config.coalesce_tokens, config.coalesce_ms / 1000) for turn in turns]
+    )
+
+
+def pumped(turns: Sequence[Turn]) -> Pump[AnswerEvent]:
+    """The same for a reader that may look away. The caller closes it."""
+    return Pump(streamed(turns))

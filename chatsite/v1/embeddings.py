@@ -43,7 +43,7 @@ async def embeddings(request: HttpRequest, caller: Caller) -> JsonResponse:
         raise invalid("model", "You must name a model.", "missing_required_parameter")
     if asked.encoding_format not in (None, "float", "base64"):
         raise invalid("encoding_format", "The encoding format must be 'float' or 'base64'.")
-    texts = _texts(asked.input)
+    texts = texts_of(asked.input)
     info = await served_embedder(asked.model)
     if asked.dimensions not in (None, info.embedding_dim):
         raise invalid(
@@ -59,7 +59,8 @@ async def embeddings(request: HttpRequest, caller: Caller) -> JsonResponse:
     return JsonResponse(body, headers=limit_headers(standings))
 
 
-def _texts(given: Any) -> list[str]:
+def texts_of(given: Any) -> list[str]:
+    """The texts to embed. Raises ApiError that names the one that is wrong."""
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list) or not texts:
         raise invalid("input", "The input must be a text or a list of texts.", "missing_required_parameter")

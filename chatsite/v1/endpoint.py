@@ -5,12 +5,10 @@ Knows no resource. Cookies are never read here, so there is nothing for CSRF to 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Coroutine
 from functools import wraps
 from typing import Any
 
-from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
@@ -20,11 +18,8 @@ from chatsite.accounts import keys
 from chatsite.accounts.grants import Grant, watch
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
-from chatsite.errors import ReplyRefused, SiteError, StorageUnavailable
-from chatsite.v1.errors import ApiError, from_engine, from_site, response_of
-from inference.errors import EngineError
-
-logger = logging.getLogger(__name__)
+from chatsite.errors import ReplyRefused
+from chatsite.v1.errors import ApiError, response_of, told_of
 
 # The view gets the request, its caller, and whatever the path carries.
 View = Callable[..., Coroutine[Any, Any, HttpResponseBase]]
@@ -68,20 +63,8 @@ def _method_not_allowed(method: str) -> HttpResponse:
 
 
 def _told(error: Exception, request: HttpRequest) -> ApiError:
-    """What the client is told about `error`; refusals are counted, mistakes of ours are logged."""
-    match error:
-        case ApiError():
-            told = error
-        case SiteError():
-            told = from_site(error)
-        case EngineError():
-            told = from_engine(error)
-        case OperationalError() | InterfaceError():
-            logger.warning("a request met a database that is away: %s", error)
-            told = from_site(StorageUnavailable("The server cannot store or read anything now."))
-        case _:
-            logger.error("unexpected error under %s", ascii(request.path), exc_info=error)
-            return ApiError(500, "internal_error", "The server made a mistake.")
-    if not isinstance(error, ReplyRefused):  # the flow counts its own
+    """What the client is told about `error`; refusals are counted."""
+    told = told_of(error, ascii(request.path))
+    if told.status != 500 and not isinstance(error, ReplyRefused):  # the flow counts its own
         metrics.observe_refusal(told.code)
     return told

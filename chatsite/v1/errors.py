@@ -5,17 +5,21 @@ Knows HTTP statuses and the two trees of errors behind the door; does not know w
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping
 
+from django.db import InterfaceError, OperationalError
 from django.http import JsonResponse
 
 from chatsite.accounts.quotas.refusals import QuotaExceeded
 from chatsite.chat.events import Ended
 from chatsite.chat.models import State
-from chatsite.errors import SiteError
+from chatsite.errors import SiteError, StorageUnavailable
 from chatsite.v1.limits import limit_headers
 from inference.errors import EngineError
+
+logger = logging.getLogger(__name__)
 
 RETRY_AFTER_S = 1.0
 TYPES = {
@@ -76,6 +80,22 @@ def from_engine(error: EngineError) -> ApiError:
 def from_code(code: str, message: str, *, retry_after_s: float | None = None) -> ApiError:
     """The error behind a code of the engine's tree; a code without a status of its own is the server's fault."""
     return ApiError(ENGINE_STATUS.get(code, 500), code, message, retry_after_s=retry_after_s)
+
+
+def told_of(error: Exception, where: str) -> ApiError:
+    """What a client is told about any exception that came up in `where`; mistakes of ours are logged."""
+    match error:
+        case ApiError():
+            return error
+        case SiteError():
+            return from_site(error)
+        case EngineError():
+            return from_engine(error)
+        case OperationalError() | InterfaceError():
+            logger.warning("%s met a database that is away: %s", where, error)
+            return from_site(StorageUnavailable("The server cannot store or read anything now."))
+    logger.error("unexpected error in %s", where, exc_info=error)
+    return ApiError(500, "internal_error", "The server made a mistake.")
 
 
 def failure_of(ended: Ended) -> ApiError | None:

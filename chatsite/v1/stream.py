@@ -5,7 +5,6 @@ Keep-alives are comments. A failure in mid-stream, of any of the answers, is sai
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
@@ -13,14 +12,11 @@ from contextlib import aclosing
 
 from chatsite.accounts.grants import Grant, watch
 from chatsite.chat.events import Accepted, Ended, Piece
-from chatsite.errors import AccessEnded, SiteError
+from chatsite.errors import AccessEnded
 from chatsite.sse import KEEP_ALIVE_S, Pump
 from chatsite.v1.answers import Answer, AnswerEvent
-from chatsite.v1.errors import ApiError, from_engine, from_site
+from chatsite.v1.errors import told_of
 from chatsite.v1.formats import KEEP_ALIVE, Form
-from inference.errors import EngineError
-
-logger = logging.getLogger(__name__)
 
 # Headers wait so long for a refusal and for the cache's word; then the client is better off with a start.
 HEAD_WAIT_S = 2.0
@@ -56,7 +52,7 @@ async def stream(
                 async for line in lines:
                     yield line
     except Exception as error:
-        yield form.fail(_told(error))
+        yield form.fail(told_of(error, "a stream"))
     finally:
         await pump.close()
 
@@ -86,15 +82,3 @@ async def _lines(
             yield line
     for line in form.finish(answers):
         yield line
-
-
-def _told(error: Exception) -> ApiError:
-    match error:
-        case ApiError():
-            return error
-        case SiteError():
-            return from_site(error)
-        case EngineError():
-            return from_engine(error)
-    logger.error("an answer failed in mid-stream", exc_info=error)
-    return ApiError(500, "internal_error", "The server made a mistake.")

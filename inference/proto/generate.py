@@ -11,11 +11,10 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCE = "inference/proto/engine.proto"
-GENERATED = ("engine_pb2.py", "engine_pb2.pyi", "engine_pb2_grpc.py")
 
 
-def generate(target: Path = REPOSITORY) -> list[Path]:
-    """The generated files, written below `target` as inference/proto/*. Needs grpcio-tools."""
+def generate(target: Path = REPOSITORY, source: str = SOURCE) -> list[Path]:
+    """The generated files of `source`, written below `target` beside its place. Needs grpcio-tools."""
     from grpc_tools import protoc
 
     options = [
@@ -24,10 +23,11 @@ def generate(target: Path = REPOSITORY) -> list[Path]:
         f"--pyi_out={target}",
         f"--grpc_python_out={target}",
     ]
-    status = protoc.main(["protoc", *options, str(REPOSITORY / SOURCE)])
+    status = protoc.main(["protoc", *options, str(REPOSITORY / source)])
     if status != 0:
         raise RuntimeError(f"protoc ended with status {status}")
-    return [target / "inference" / "proto" / name for name in GENERATED]
+    place, stem = Path(source).parent, Path(source).stem
+    return [target / place / f"{stem}{ending}" for ending in ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")]
 
 
 if __name__ == "__main__":

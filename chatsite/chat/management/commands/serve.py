@@ -10,12 +10,15 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from chatsite import logs
 from chatsite.accounts.grants import watch
 from chatsite.chat.adoption import sweep_forever
 from chatsite.chat.notices import board
 from chatsite.chat.running import running
 from chatsite.chat.sockets import end_all, say_draining
 from chatsite.engine import close_engine
+from chatsite.grpc_door import server as grpc_door
+from chatsite.grpc_door.server import GrpcDoor
 from chatsite.health import start_draining
 from semcache.service import flush_hits
 
@@ -38,6 +41,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, port: int, bind: str, **options: Any) -> None:
         self.check(tags=["serving"], include_deployment_checks=True)
+        logs.catch_the_rest()
         from chatsite.asgi import application
         from chatsite.endpoints import CertificateUnusable, certificate, endpoint
         from chatsite.serving import ChatServer, reactor  # Twisted's: only in a process that serves
@@ -59,9 +63,12 @@ class Command(BaseCommand):
         async def beside() -> None:
             if not server.failure:
                 self.stdout.write(f"web: listening on {bind}:{port}" + (" with TLS" if tls else ""))
+            door = await grpc_door.opened(config)
+            if door is not None:
+                self.stdout.write(f"web: gRPC on port {door.port}")
             await _serve_until_told()
             self.stdout.write("web: draining")
-            await drain(config.drain_s)
+            await drain(config.drain_s, door)
 
         server.run(beside)
         if server.failure:
@@ -84,11 +91,15 @@ async def _serve_until_told() -> None:
     await asyncio.gather(*chores, return_exceptions=True)
 
 
-async def drain(patience_s: float) -> None:
-    """Not ready, tell the pages, let answers finish or hand them over, close the sockets, say goodbye."""
+async def drain(patience_s: float, door: GrpcDoor | None = None) -> None:
+    """Not ready, tell the pages, let answers finish or hand them over, close the doors, say goodbye."""
     start_draining()
+    if door is not None:
+        await door.say_draining()
     await say_draining(DRAINING_SAID_WITHIN_S)
     await running().drain(patience_s)
+    if door is not None:
+        await door.close(SOCKETS_CLOSE_WITHIN_S)
     await end_all(SOCKETS_CLOSE_WITHIN_S)
     await flush_hits()
     await close_engine()
