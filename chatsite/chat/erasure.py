@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from uuid import UUID
 
 from django.db import Error as DatabaseError
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from chatsite.accounts import departure
@@ -31,6 +31,8 @@ logger = logging.getLogger(__name__)
 
 # Whoever asked does not wait longer for other processes to be told; a worker goes on.
 TOLD_WITHIN_S = 2.0
+
+STATEMENT_WITHIN_MS = 45_000
 
 # The stores of rows as receipts name them; a table that is not named here goes by its own name.
 NAMES = {
@@ -67,6 +69,7 @@ async def erase_user(user: User) -> UUID:
 @transaction.atomic
 def erase_user_rows(user: User) -> UUID:
     """Removes a person's rows and cached answers; the receipt, by which a worker tells all others within a minute."""
+    _take_time()
     person = User.objects.select_for_update().get(pk=user.pk)  # no new rows from now on
     owner, made = caller_of_user(person).owner, Generation.objects.filter(user=person)
     tenants = {str(person.tenant_id), *_tenants_of(UsageRecord.objects.filter(user=person))}
@@ -85,6 +88,7 @@ def erase_user_rows(user: User) -> UUID:
 
 @transaction.atomic
 def _erase_conversations(caller: Caller, wanted: set[UUID]) -> UUID:
+    _take_time()
     # In the order of their ids, so that two who erase the same can't wait for each other.
     rows = Conversation.objects.select_for_update().filter(pk__in=wanted, owner=caller.user_id).order_by("pk")
     found = [row.pk for row in rows]
@@ -100,6 +104,12 @@ def _erase_conversations(caller: Caller, wanted: set[UUID]) -> UUID:
     kept = {"usage": used.count()}
     erased = _named(Conversation.objects.filter(pk__in=found).delete()[1], NAMES)
     return receipts.issue(ErasureReceipt.What.CONVERSATION, traces, erased | {"cache": cached}, kept)
+
+
+def _take_time() -> None:
+    """For this transaction: years of messages go in one statement, which may take longer than a page may wait."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [str(STATEMENT_WITHIN_MS)])
 
 
 async def _told(receipt: UUID) -> UUID:
