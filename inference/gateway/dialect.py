@@ -1,20 +1,26 @@
-"""Finds out at start what an upstream takes and gives: one token is asked for, in the fullest form first.
+"""Finds out at start what an upstream takes and gives: one token is asked for, in the fullest form first, and one word.
 
 Knows the order of forms and how each is told to people. Knows no HTTP.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from inference.core.grammar_text import JSON_SCHEMA
 from inference.core.messages import Admit, SamplingSpec
 from inference.front.tokenizer import Tokenizer
 from inference.gateway.errors import Broken, Refused
 from inference.gateway.request import Dialect, body_of
 from inference.gateway.wire import Chunk, ModelCard
+from inference.types import Grammar
+
+# What no model says by itself to a greeting, and tokens enough for it in any vocabulary.
+HELD, MAX_HELD_TOKENS = "held", 16
 
 
 class Upstream(Protocol):
@@ -41,7 +47,9 @@ async def learn(upstream: Upstream, wanted_model: str, load_tokenizer: Callable[
         except Refused as error:
             refusal = refusal or error
             continue
-        return Served(replace(form, gives_ids=gives_ids), _revision(card), card.max_model_len)
+        holds = await _holds(upstream, form, load_tokenizer)
+        dialect = replace(form, gives_ids=gives_ids, holds_grammars=holds)
+        return Served(dialect, _revision(card), card.max_model_len)
     assert refusal is not None
     raise refusal
 
@@ -57,6 +65,8 @@ def describe(dialect: Dialect) -> str:
         lost.append("no salt between users, no top_k, min_p, repetition_penalty or stop ids")
     if not dialect.takes_priority:
         lost.append("no priorities")
+    if not dialect.holds_grammars:
+        lost.append("no answer is held to a schema")
     return f"{dialect.model}: " + ("; ".join(lost) or "token ids both ways, salts and priorities are taken")
 
 
@@ -96,6 +106,22 @@ async def _probe(upstream: Upstream, form: Dialect, load_tokenizer: Callable[[],
     if not has_answered:
         raise Broken("the upstream made no token for a probe")
     return gives_ids
+
+
+async def _holds(upstream: Upstream, form: Dialect, load_tokenizer: Callable[[], Tokenizer]) -> bool:
+    """Whether an answer is what a schema leaves: many servers take the field and know nothing of it."""
+    only = Grammar(JSON_SCHEMA, json.dumps({"enum": [HELD]}))
+    prompt_ids = load_tokenizer().encode_plain("Hi", is_start=True)
+    spec = SamplingSpec(grammar=only)
+    admit = Admit("probe", prompt_ids, spec, MAX_HELD_TOKENS, [], b"probe", b"", is_background=True)
+    text = ""
+    try:
+        async with aclosing(upstream.complete(body_of(admit, form, load_tokenizer), {})) as chunks:  # type: ignore[type-var]
+            async for chunk in chunks:
+                text += "".join(choice.text for choice in chunk.choices)
+    except (Refused, Broken):
+        return False
+    return text.strip().startswith(json.dumps(HELD))
 
 
 def _revision(card: ModelCard) -> str:

@@ -6,13 +6,16 @@ upstream would fill in from defaults of its own is sent, so that the same reques
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from inference.core.grammar_text import JSON_OBJECT, LARK
 from inference.core.messages import Admit
 from inference.front.tokenizer import Tokenizer
 from inference.gateway.errors import Refused
+from inference.types import Grammar
 
 # Added to the priority (lower runs earlier): bulk work stands behind people, warm-ups and probes behind everything.
 OFFLINE_PRIORITY = 1 << 16
@@ -31,6 +34,7 @@ class Dialect:
     gives_ids: bool = True  # token ids of the answer
     takes_extensions: bool = True  # salts, sampling beyond OpenAI's, stop ids
     takes_priority: bool = True
+    holds_grammars: bool = True  # answers are what was asked for
 
 
 def body_of(admit: Admit, dialect: Dialect, load_tokenizer: Callable[[], Tokenizer]) -> dict[str, Any]:
@@ -46,6 +50,7 @@ def body_of(admit: Admit, dialect: Dialect, load_tokenizer: Callable[[], Tokeniz
         "stream": True,
         "stream_options": {"include_usage": True},
         **_sampling(admit, dialect),
+        **_form(admit.sampling.grammar, dialect),
     }
     if dialect.takes_extensions:
         body |= _extensions(admit)
@@ -93,6 +98,20 @@ def _sampling(admit: Admit, dialect: Dialect) -> dict[str, Any]:
             raise Refused("the upstream gives no token ids, so there are no logprobs")
         fields["logprobs"] = spec.logprobs
     return fields
+
+
+def _form(grammar: Grammar | None, dialect: Dialect) -> dict[str, Any]:
+    """OpenAI's field for JSON, vLLM's for a grammar, which its back end `guidance` reads as ours does."""
+    if grammar is None:
+        return {}
+    if not dialect.holds_grammars:
+        raise Refused("the upstream holds no answer to a grammar")
+    if grammar.kind == JSON_OBJECT:
+        return {"response_format": {"type": "json_object"}}
+    if grammar.kind == LARK:
+        return {"structured_outputs": {"grammar": grammar.text}}
+    schema = {"name": "answer", "schema": json.loads(grammar.text), "strict": True}
+    return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
 
 def _extensions(admit: Admit) -> dict[str, Any]:

@@ -129,4 +129,5 @@ def _ready(served: Served, lane: LaneParts, local: Local, scrape: Scrape) -> Cor
         supports_verify=lane.supports_verify,
         verifier=lane.verifier,
         verify_max_tokens=lane.verify_max_tokens,
+        has_grammar=served.dialect.holds_grammars,
     )

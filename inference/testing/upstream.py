@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inference.testing.http import HttpAnswer, HttpRequest, HttpServer
-from inference.testing.script import Plan, plan_for
+from inference.testing.script import Plan, plan_for, script_text
 from inference.testing.tokenizer import END_OF_TURN, ByteTokenizer, bytes_of
 
 MODEL = "scripted-upstream"
@@ -50,6 +50,9 @@ class Behaviour:
     key: str = ""
     tells_cached: bool = True  # vLLM: --enable-prompt-tokens-details
     has_metrics: bool = True
+    holds_schemas: bool = (
+        True  # where a schema leaves one value, that is the answer; others a script may break
+    )
     models: tuple[str, ...] = (MODEL,)
     max_model_len: int | None = MAX_MODEL_LEN
     fail_with: list[HttpAnswer] = field(default_factory=list)  # given to the next completions, one each
@@ -112,10 +115,18 @@ class FakeUpstream:
         if objection := self._objection(body):
             return refusal(400, objection)
         ids = body["prompt"] if isinstance(body["prompt"], list) else encode(body["prompt"])
-        plan = plan_for(ids)
+        plan = self._held(body) or plan_for(ids)
         if plan.error:
             return refusal(400, plan.error)
         return HttpAnswer(events=self._play(plan, ids, body))
+
+    def _held(self, body: Body) -> Plan | None:
+        """The one answer that the schema leaves."""
+        asked = (body.get("response_format") or {}).get("json_schema") or {}
+        values = asked.get("schema", {}).get("enum", [])
+        if not self.behaviour.holds_schemas or len(values) != 1:
+            return None
+        return plan_for(list(script_text(text=json.dumps(values[0])).encode()))
 
     def _objection(self, body: Body) -> str:
         behaviour = self.behaviour

@@ -9,6 +9,7 @@ import pytest
 from inference.core.messages import Cancel, EmbedTexts, Forget, SamplingSpec, VerifyPairs
 from inference.testing.tokenizer import END_OF_TURN, ByteTokenizer
 from inference.testing.upstream import OPENAI_FIELDS, Behaviour, refusal
+from inference.types import Grammar
 from tests.inference.gateway.driver import admit_of, both, only, scripted
 
 
@@ -241,3 +242,16 @@ async def test_a_request_that_is_refused_fails_alone_and_says_why(status: int) -
         end = await front.end("bad")
         assert end.error == "invalid_request: the upstream refused the request: temperature is too hot"
         assert (await front.answer(admit_of("good"))).reason == "stop"
+
+
+async def test_an_answer_is_asked_for_in_its_form_where_the_upstream_holds_it() -> None:
+    """Many servers take the field and know nothing of it: the probe looks at what comes."""
+    async with both() as (front, upstream):
+        assert front.ready is not None and front.ready.has_grammar
+        await front.answer(
+            scripted("a", {"sampling": SamplingSpec(grammar=Grammar("json_object"))}, text="{}")
+        )
+        assert only(upstream.received).body["response_format"] == {"type": "json_object"}
+    for unable in (Behaviour(holds_schemas=False), Behaviour(known_fields=OPENAI_FIELDS)):
+        async with both(unable) as (front, _upstream):
+            assert front.ready is not None and not front.ready.has_grammar

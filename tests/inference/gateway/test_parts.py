@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from inference.gateway.upstream import Upstream
 from inference.gateway.wire import Chunk, error_text, read_chunk, read_models
 from inference.settings import SettingError
 from inference.testing.tokenizer import ByteTokenizer
+from inference.types import Grammar
 from tests.inference.gateway.driver import admit_of
 
 EVERYTHING = Dialect("m")
@@ -76,8 +79,23 @@ def test_every_field_of_the_core_s_sampling_has_a_place_in_the_request() -> None
     """A field that is new in the core must not be lost here without a word."""
     assert set(SamplingSpec.__struct_fields__) == {
         "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty",
-        "seed", "logprobs", "min_tokens", "logit_bias",
+        "seed", "logprobs", "min_tokens", "logit_bias", "grammar",
     }  # fmt: skip
+
+
+def test_the_form_of_an_answer_is_asked_for_in_the_upstream_s_words() -> None:
+    def told(grammar: Grammar) -> dict[str, Any]:
+        body = body_of(admit_of("a", sampling=SamplingSpec(grammar=grammar)), EVERYTHING, ByteTokenizer)
+        return {name: body[name] for name in ("response_format", "structured_outputs") if name in body}
+
+    schema = {"type": "object", "properties": {"z": {}, "a": {}}}
+    assert told(Grammar("json_object")) == {"response_format": {"type": "json_object"}}
+    given = told(Grammar("json_schema", json.dumps(schema)))["response_format"]["json_schema"]
+    assert given["schema"] == schema and list(given["schema"]["properties"]) == ["z", "a"] and given["strict"]
+    assert told(Grammar("lark", "start: /a+/")) == {"structured_outputs": {"grammar": "start: /a+/"}}
+    unable = replace(EVERYTHING, holds_grammars=False)
+    with pytest.raises(Refused):
+        body_of(admit_of("a", sampling=SamplingSpec(grammar=Grammar("json_object"))), unable, ByteTokenizer)
 
 
 def test_no_top_k_is_said_as_every_version_understands_it() -> None:
