@@ -42,7 +42,8 @@ from inference.core.messages import (
     unpack_inbox,
 )
 from inference.testing.embedding import DIM, TAG, embed_ids, similarity
-from inference.testing.script import STAMP, Plan, plan_for
+from inference.testing.held import fitting
+from inference.testing.script import STAMP, Plan, one_by_one, plan_for
 from inference.testing.stamps import stamp_of
 from inference.testing.tokenizer import token_of
 
@@ -88,6 +89,7 @@ class ScriptedCore:
         self.counters: dict[str, float] = dict.fromkeys(COUNTERS, 0)
         self.out = StepPack()
         self.buffer = bytearray()
+        self.vocabulary: Vocabulary | None = None
 
     def run(self) -> None:
         selector = selectors.DefaultSelector()
@@ -127,15 +129,17 @@ class ScriptedCore:
     def _obey(self, command: Command) -> None:
         match command:
             case Admit():
-                self.waiting.append(Sequence(command, plan_for(command.prompt_ids), time.monotonic()))
+                self.waiting.append(Sequence(command, self._plan(command), time.monotonic()))
                 self.counters["prompt_tokens"] += len(command.prompt_ids)
             case Cancel():
                 self._cancel(command)
             case Forget():
                 ids = self.heads.pop(command.conversation, [])
                 self.counters["forgotten_blocks"] += _blocks(len(ids))
-            case SharePrefixes() | Vocabulary():
-                pass  # nothing is computed here, so there is nothing to share, and a script may break any grammar
+            case Vocabulary():
+                self.vocabulary = command
+            case SharePrefixes():
+                pass  # nothing is computed here, so there is nothing to share
             case EmbedTexts():
                 vectors = b"".join(embed_ids(ids) for ids in command.token_ids)
                 self.counters["embedded_texts"] += len(command.token_ids)
@@ -144,6 +148,13 @@ class ScriptedCore:
                 scores = [similarity(ids) for ids in command.token_ids]
                 self.counters["verified_pairs"] += len(scores)
                 self.out.verified.append(Verified(command.id, scores))
+
+    def _plan(self, admit: Admit) -> Plan:
+        """What the script says, which may break any grammar; without one the answer fits its own."""
+        plan, grammar = plan_for(admit.prompt_ids), admit.sampling.grammar
+        if grammar is None or self.vocabulary is None or not plan.is_echo:
+            return plan
+        return Plan(one_by_one(fitting(grammar, self.vocabulary)), plan.script)
 
     def _cancel(self, command: Cancel) -> None:
         sequence = self.running.get(command.id) or next(

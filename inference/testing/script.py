@@ -58,6 +58,7 @@ class Plan:
     steps: tuple[tuple[int, ...], ...]
     script: Script
     error: str = ""
+    is_echo: bool = False
 
 
 def plan_for(prompt_ids: list[int]) -> Plan:
@@ -65,7 +66,9 @@ def plan_for(prompt_ids: list[int]) -> Plan:
     is a plan that fails."""
     message, begun = last_user_message(prompt_ids), _begun(prompt_ids)
     if not message.startswith(PREFIX):
-        return Plan(_behind(begun, _one_by_one(tokens_of(echo(message)))), Script(delay_ms=ECHO_DELAY_MS))
+        return Plan(
+            _behind(begun, one_by_one(tokens_of(echo(message)))), Script(delay_ms=ECHO_DELAY_MS), is_echo=True
+        )
     try:
         script = msgspec.json.decode(message.removeprefix(PREFIX).strip() or b"{}", type=Script)
         return Plan(_behind(begun, _steps(script)), script)
@@ -128,7 +131,7 @@ def _steps(script: Script) -> tuple[tuple[int, ...], ...]:
     tokens = tokens_of(_filler(script.tokens or 0) if script.text is None else script.text)
     if script.tokens is not None and tokens:
         tokens = (tokens * (script.tokens // len(tokens) + 1))[: script.tokens]
-    return _one_by_one(tokens)
+    return one_by_one(tokens)
 
 
 def _filler(num_tokens: int) -> str:
@@ -137,7 +140,7 @@ def _filler(num_tokens: int) -> str:
     return "".join(f"{_FILLER[number % len(_FILLER)]} {number} " for number in numbers)
 
 
-def _one_by_one(tokens: list[int]) -> tuple[tuple[int, ...], ...]:
+def one_by_one(tokens: list[int]) -> tuple[tuple[int, ...], ...]:
     return tuple((token,) for token in tokens if token != END_OF_TURN)
 
 

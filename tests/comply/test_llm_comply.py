@@ -11,15 +11,15 @@ import pytest
 
 from tests.livesite import LiveSite
 
-# The models we serve read no images and do not reason aloud; the scripted one calls what a script says, and no more.
+# The models we serve read no images and do not reason aloud.
 MAY_MISS = {
-    "openai-chat": {"chat-image-input", "chat-reasoning-summary", "chat-tool-calling"},
-    "open-responses": {"image-input", "reasoning-summary", "tool-calling"},
+    "openai-chat": {"chat-image-input", "chat-reasoning-summary"},
+    "open-responses": {"image-input", "reasoning-summary"},
 }
 
 
 @pytest.mark.parametrize("form", MAY_MISS)
-def test_only_images_reasoning_and_tools_may_miss(
+def test_only_images_and_reasoning_may_miss(
     site: LiveSite, key: str, models: tuple[str, str], form: str
 ) -> None:
     program = Path(sys.executable).parent / "llm-comply"
