@@ -69,6 +69,7 @@ class SafeFormatter(logging.Formatter):
         return message if self._shows_all else REPR_OF_ERROR.sub(rf"\1({HIDDEN})", message)
 
     def _traceback(self, error: BaseException) -> Iterator[str]:
+        yield "Traceback:"
         for link in chain_of(error):
             for frame in traceback.extract_tb(link.__traceback__):
                 yield f"{frame.filename}:{frame.lineno} in {frame.name}"

@@ -46,8 +46,8 @@ MIDDLEWARE = [
     "chatsite.middleware.json_errors",
     "chatsite.middleware.site_headers",
     "django.middleware.security.SecurityMiddleware",
-    "chatsite.middleware.StaticFiles",
     "csp.middleware.CSPMiddleware",
+    "chatsite.middleware.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -162,11 +162,8 @@ CSRF_TRUSTED_ORIGINS = [origin for origin in ORIGINS if "://" in origin]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = bool(ORIGINS) and all(o.startswith("https://") for o in ORIGINS)
 # A browser takes a cookie of such a name from this very host only, never from a neighbour under the same domain.
 _HOST = "__Host-" if SESSION_COOKIE_SECURE else ""
-SESSION_COOKIE_NAME, CSRF_COOKIE_NAME, OIDC_COOKIE_NAME = (
-    f"{_HOST}sessionid",
-    f"{_HOST}csrftoken",
-    f"{_HOST}oidc",
-)
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{_HOST}sessionid", f"{_HOST}csrftoken"
+OIDC_COOKIE_NAME, KNOWN_COOKIE_NAME = f"{_HOST}oidc", f"{_HOST}known"
 SECURE_SSL_REDIRECT = CONFIG.https_only
 SECURE_REDIRECT_EXEMPT = [r"^health/", r"^metrics$"]  # asked from this host, past the proxy
 SECURE_HSTS_SECONDS = CONFIG.hsts_s

@@ -1,7 +1,8 @@
-"""The brake on guessing and on mass sign-up: bounded numbers per address and name, and per address.
+"""The brake on guessing and on mass sign-up: bounded numbers per address and name, per address, and per name.
 
-Counted in the database, so that it holds for every process. The pair of address and name is what is slowed down: a
-stranger's tries never lock the rightful user out at another address. Expired rows are removed as new ones come.
+Counted in the database, so that it holds for every process, and before a password is checked, so that tries at the same
+moment count as well. A stranger's tries at one address never lock the rightful user out at another; those from very
+many addresses lock out only browsers in which the user has never signed in. Expired rows go as new ones come.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import ipaddress
 from datetime import timedelta
 
 from django.conf import settings
+from django.core import signing
+from django.db import connection
 from django.db.models import F
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from chatsite.accounts.models import SignInFailures
@@ -20,9 +23,21 @@ from chatsite.accounts.models import SignInFailures
 WINDOW = timedelta(minutes=15)
 MOST_PER_NAME = 5
 MOST_PER_ADDRESS = 50
+# From all addresses together; a browser in which the user has signed in before is not asked.
+MOST_PER_NAME_ANYWHERE = 100
 # An office behind one address starts in one morning; a script makes thousands.
 MOST_NEW_PER_ADDRESS = 60
 ANY_NAME = ""
+ANYWHERE = "*"
+KNOWN_FOR_S = 365 * 86_400
+BOOK = """
+    INSERT INTO accounts_signinfailures AS held (address, name_sha256, count, window_start)
+    VALUES (%(address)s, %(name)s, 1, %(now)s)
+    ON CONFLICT (address, name_sha256) DO UPDATE SET
+        count = CASE WHEN held.window_start < %(cutoff)s THEN 1 ELSE held.count + 1 END,
+        window_start = CASE WHEN held.window_start < %(cutoff)s THEN %(now)s ELSE held.window_start END
+    RETURNING count
+"""
 
 
 def client_address(request: HttpRequest) -> str:
@@ -40,15 +55,13 @@ def client_address(request: HttpRequest) -> str:
     return str(parsed)
 
 
-def is_braked(address: str, name: str) -> bool:
-    """True while no further try is checked."""
-    return _count(address, name) >= MOST_PER_NAME or _count(address, ANY_NAME) >= MOST_PER_ADDRESS
-
-
-def count_failure(address: str, name: str) -> None:
-    """Books one failed try."""
-    for one in (name, ANY_NAME):
-        _book(address, one)
+def may_try(address: str, name: str, *, is_known: bool = False) -> bool:
+    """Books a try as failed; False when it must not even be checked. `is_known`: by a browser of the user's."""
+    limits = [(address, name, MOST_PER_NAME), (address, ANY_NAME, MOST_PER_ADDRESS)]
+    if not is_known:
+        limits.append((ANYWHERE, name, MOST_PER_NAME_ANYWHERE))
+    # One after the other: what is refused at its own address must not count against the name everywhere.
+    return all(_book(where, who) <= most for where, who, most in limits)
 
 
 def may_enter_anew(address: str, door: str) -> bool:
@@ -62,8 +75,34 @@ def count_new(address: str, door: str) -> None:
 
 
 def forget_failures(address: str, name: str) -> None:
-    """The right password was given: the name's count starts anew, the address's stays."""
+    """The right password was given: the name's count starts anew, and this try is no failure elsewhere either."""
     SignInFailures.objects.filter(address=address, name_sha256=_digest(name)).delete()
+    for where, who in ((address, ANY_NAME), (ANYWHERE, name)):
+        mine = SignInFailures.objects.filter(address=where, name_sha256=_digest(who), count__gt=0)
+        mine.update(count=F("count") - 1)
+
+
+def is_known(request: HttpRequest, name: str) -> bool:
+    """Whether somebody signed in under this name in this browser before."""
+    try:
+        given = signing.loads(
+            request.COOKIES.get(settings.KNOWN_COOKIE_NAME, ""), salt=__name__, max_age=KNOWN_FOR_S
+        )
+    except signing.BadSignature:
+        return False
+    return bool(given == _digest(name))
+
+
+def remember_browser(response: HttpResponse, name: str) -> None:
+    """Lets the browser show later that the user has been here."""
+    response.set_cookie(
+        settings.KNOWN_COOKIE_NAME,
+        signing.dumps(_digest(name), salt=__name__),
+        max_age=KNOWN_FOR_S,
+        httponly=True,
+        samesite="Lax",
+        secure=settings.SESSION_COOKIE_SECURE,
+    )
 
 
 def forget_name(name: str) -> int:
@@ -71,13 +110,15 @@ def forget_name(name: str) -> int:
     return SignInFailures.objects.filter(name_sha256=_digest(name)).delete()[0]
 
 
-def _book(address: str, name: str) -> None:
-    SignInFailures.objects.filter(window_start__lt=timezone.now() - WINDOW).delete()
-    row, is_new = SignInFailures.objects.get_or_create(
-        address=address, name_sha256=_digest(name), defaults={"count": 1}
-    )
-    if not is_new:
-        SignInFailures.objects.filter(pk=row.pk).update(count=F("count") + 1)
+def _book(address: str, name: str) -> int:
+    """The count with this one, in one statement."""
+    now = timezone.now()
+    cutoff = now - WINDOW
+    SignInFailures.objects.filter(window_start__lt=cutoff).delete()
+    values = {"address": address, "name": _digest(name), "now": now, "cutoff": cutoff}
+    with connection.cursor() as cursor:
+        cursor.execute(BOOK, values)
+        return int(cursor.fetchone()[0])
 
 
 def _count(address: str, name: str) -> int:

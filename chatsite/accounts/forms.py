@@ -19,15 +19,12 @@ class SignInForm(AuthenticationForm):
     def clean(self) -> dict[str, Any]:
         assert self.request is not None
         address, name = brake.client_address(self.request), self.cleaned_data.get("username") or ""
-        if brake.is_braked(address, name):
+        is_try = bool(name and self.cleaned_data.get("password"))
+        if is_try and not brake.may_try(address, name, is_known=brake.is_known(self.request, name)):
             raise ValidationError(
                 _("Too many failed tries. Wait a few minutes and try again."), code="braked"
             )
-        try:
-            cleaned = super().clean()
-        except ValidationError:
-            brake.count_failure(address, name)
-            raise
+        cleaned = super().clean()
         # A form without a name or a password passes here unchecked; only the right password clears the count.
         if self.user_cache is not None:
             brake.forget_failures(address, name)

@@ -32,8 +32,11 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         return _go_on(request)
     form = SignInForm(request, data=request.POST or None)
     if request.method == "POST" and form.is_valid():
-        login(request, form.get_user())
-        return _go_on(request)
+        user = form.get_user()
+        login(request, user)
+        response = _go_on(request)
+        brake.remember_browser(response, user.get_username())
+        return response
     return page(request, "accounts/signin.html", form)
 
 

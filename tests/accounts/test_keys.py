@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import random
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -27,7 +29,7 @@ def run(command: str, *arguments: str) -> str:
 
 def test_a_key_is_256_bits_and_only_its_hash_is_stored(make_user: MakeUser) -> None:
     key, secret = create_key(make_user(), "test", ["chat"])
-    assert len(secret) == keys.KEY_CHARS and secret.startswith(key.prefix)
+    assert keys.FORM.fullmatch(secret) and secret.startswith(key.prefix)
     assert secret[len(key.prefix) :] not in repr(ApiKey.objects.values().get())
 
 
@@ -62,6 +64,61 @@ def test_a_key_that_does_not_fit_is_refused(
     with pytest.raises(KeyRefused) as caught:
         authenticate(f"Bearer {secret}", ("chat",))
     assert (caught.value.code, caught.value.status) == (code, status)
+
+
+def odd_headers(secret: str) -> list[str]:
+    """A thousand Authorization headers that are no key's: cut, changed, doubled, of other kinds and alphabets."""
+    rng = random.Random(4711)
+    odd = ["", " ", "Bearer", "Bearer ", secret, f"Token {secret}", f"Bearer {secret},Bearer {secret}"]
+    odd += [f"Bearer {secret[:n]}" for n in range(len(secret))]
+    odd += [
+        f"Bearer {secret}{tail}" for tail in ("x", "\x00", "%00", "'", '"', ";", " x", "\u200b", "=")
+    ]
+    odd += [
+        f"Bearer rill_{chr(code) * 43}"
+        for code in (0, 1, 10, 32, 39, 59, 92, 127, 0x660, 0x212A, 0xFF41, 0x1F600)
+    ]
+    odd += [
+        f"Bearer {secret[:place]}{'A' if secret[place] != 'A' else 'B'}{secret[place + 1 :]}"
+        for place in range(5, 48)
+    ]
+    odd += [
+        f"Bearer rill_{digest}"[:55]
+        for digest in (secret.swapcase(), "' OR 1=1 --" + "x" * 40, "%" * 43, "_" * 43)
+    ]
+    while len(odd) < 1000:
+        length = rng.choice((1, 43, 48, 500))
+        odd.append(
+            rng.choice(("Bearer ", "bearer rill_", "Basic ", ""))
+            + "".join(chr(rng.randrange(0x2FF)) for _ in range(length))
+        )
+    return odd
+
+
+def test_a_thousand_odd_headers_are_401_and_nothing_else(make_user: MakeUser) -> None:
+    """S13."""
+    _, secret = create_key(make_user(), "test", ["chat"])
+    for header in odd_headers(secret):
+        with pytest.raises(KeyRefused) as caught:
+            authenticate(header, ("chat",))
+        assert caught.value.status == 401, ascii(header)
+
+
+def test_two_keys_of_one_prefix_never_mix(make_user: MakeUser) -> None:
+    """S13: the whole key is compared, whatever found its row."""
+    made = [create_key(make_user(name), "test", ["chat"]) for name in ("ann", "bob")]
+    prefix = made[0][1][:13]
+    twins = []
+    for number, (key, _) in enumerate(made):
+        secret = prefix + f"{number:035d}"
+        twins.append(secret)
+        ApiKey.objects.filter(pk=key.pk).update(
+            prefix=prefix, sha256=hashlib.sha256(secret.encode()).hexdigest()
+        )
+    for (key, _), secret in zip(made, twins, strict=True):
+        assert authenticate(f"Bearer {secret}", ("chat",)).api_key == key.pk
+    with pytest.raises(KeyRefused):
+        authenticate(f"Bearer {prefix}{2:035d}", ("chat",))
 
 
 def test_createkey_makes_a_user_without_password_and_prints_only_the_key(db: None) -> None:

@@ -146,7 +146,7 @@ def test_the_brake_does_not_lock_out_the_right_person_elsewhere(client: Client, 
 def test_one_address_tries_a_bounded_number_of_names(client: Client, make_user: MakeUser) -> None:
     make_user("ann")
     for number in range(brake.MOST_PER_ADDRESS):
-        brake.count_failure("127.0.0.1", f"name{number}")
+        assert brake.may_try("127.0.0.1", f"name{number}")
     client.post("/signin", {"username": "ann", "password": PASSWORD})
     assert not is_signed_in(client)
 
@@ -154,11 +154,12 @@ def test_one_address_tries_a_bounded_number_of_names(client: Client, make_user: 
 def test_the_brake_lets_go_and_its_table_is_emptied(client: Client, make_user: MakeUser) -> None:
     make_user("ann")
     for _ in range(brake.MOST_PER_NAME):
-        brake.count_failure("127.0.0.1", "ann")
+        assert brake.may_try("127.0.0.1", "ann")
+    assert not brake.may_try("127.0.0.1", "ann")
     SignInFailures.objects.update(window_start=timezone.now() - brake.WINDOW - timedelta(seconds=1))
-    assert not brake.is_braked("127.0.0.1", "ann")
-    brake.count_failure("127.0.0.1", "bob")
-    assert SignInFailures.objects.count() == 2  # bob's, and the address's
+    assert brake.may_try("127.0.0.1", "bob")
+    assert SignInFailures.objects.count() == 3  # bob's, the address's, and bob's from anywhere
+    assert brake.may_try("127.0.0.1", "ann")
 
 
 def test_a_proxy_is_believed_only_when_it_is_trusted(rf, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]

@@ -75,7 +75,7 @@ def fill(person: User) -> list[str]:
     Quota.objects.create(applies="user", user=person, window_s=60, max_requests=1)
     for subject in (f"user:{person.pk}", f"key:{key.pk}"):
         QuotaUse.objects.create(subject=subject, window_s=60, window_start=timezone.now())
-    brake.count_failure("192.0.2.1", person.username)
+    brake.may_try("192.0.2.1", person.username)
     session = cookie_of(person).partition("=")[2]
     fill_audit(person, str(key.pk))
     fill_cache(rule, person, generation)

@@ -145,16 +145,14 @@ def _confirmed(request: HttpRequest, body: EraseMe) -> User:
     """The signed-in person, once it is sure that it is. Raises NotConfirmed."""
     user = User.objects.get(pk=caller_of(request).user_id)
     address = brake.client_address(request)
-    if brake.is_braked(address, user.username):
+    if not brake.may_try(address, user.username, is_known=True):
         raise ReplyRefused(
             "rate_limited", "Too many failed tries. Wait a few minutes.", 429, brake.WINDOW.total_seconds()
         )
     has_password = user.has_usable_password()
-    if has_password and user.check_password(body.password):
+    if user.check_password(body.password) if has_password else body.name == user.username:
+        brake.forget_failures(address, user.username)
         return user
-    if not has_password and body.name == user.username:
-        return user
-    brake.count_failure(address, user.username)
     raise NotConfirmed("The password is wrong." if has_password else "This is not your user name.")
 
 
