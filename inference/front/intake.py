@@ -73,7 +73,7 @@ class Intake:
     async def check(self, request: GenerateRequest) -> None:
         """Raises what `submit` would, whatever waits at the moment; starts nothing."""
         _check_id(request.generation_id)
-        request = self._parts.offers.applied(request, can_hold=self._loaded().has_grammar)
+        request = self._offered(request)
         sampling.resolve(request.sampling, self._parts.model.defaults, self._parts.model.tokenizer.knows)
         self._parts.keys.conversation(request.owner)
         fitted = await self._fitted_to(request, self._estimate(request, self.limits()))
@@ -146,7 +146,7 @@ class Intake:
 
     async def _accept(self, request: GenerateRequest) -> Generation:
         parts, limits = self._parts, self.limits()
-        request = parts.offers.applied(request, can_hold=self._loaded().has_grammar)
+        request = self._offered(request)
         spec = sampling.resolve(request.sampling, parts.model.defaults, parts.model.tokenizer.knows)
         salt, conversation = parts.keys.salt(request.owner), parts.keys.conversation(request.owner)
         estimate = self._estimate(request, limits)
@@ -175,6 +175,12 @@ class Intake:
         else:
             parts.core.send(admit)
         return generation
+
+    def _offered(self, request: GenerateRequest) -> GenerateRequest:
+        """With its functions as the template takes them. What an upstream makes of grammars with tokens in them is its
+        own matter: strict functions are held by our own core only. Raises RequestRefused."""
+        can_hold = self._loaded().has_grammar and not self._parts.config.upstream
+        return self._parts.offers.applied(request, can_hold=can_hold)
 
     def _estimate(self, request: GenerateRequest, limits: admission.Limits) -> int:
         """Prompt tokens that there will be at least. Raises ContextLengthExceeded for too many."""

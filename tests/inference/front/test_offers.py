@@ -100,3 +100,17 @@ def test_an_answer_is_read_as_its_readers_have_it() -> None:
     text, called = offers.read('Hm.\n<tool_call>\n{"name": "weather", "arguments": {}}\n</tool_call>', tools)
     assert text == "Hm." and json.loads(called)[0]["name"] == "weather"
     assert offers.read("<tool_call>", "") == ("<tool_call>", "")
+
+
+async def test_strict_functions_are_held_by_our_own_core_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An upstream may know no tokens in grammars; calls that must be made are asked of it all the same."""
+    held: list[bool] = []
+
+    def applied(self: Offers, request: GenerateRequest, *, can_hold: bool) -> GenerateRequest:
+        held.append(can_hold)
+        return request
+
+    monkeypatch.setattr(Offers, "applied", applied)
+    for upstream in ("", "http://127.0.0.1:9"):
+        await engine_over(upstream=upstream).submit(request(tools=""))
+    assert held == [True, False]
