@@ -12,7 +12,7 @@ from django.db.models import BooleanField, Expression, F, Func, Value
 
 
 class Terms(Func):
-    """All terms of a text, of its first 50,000 characters."""
+    """All terms of a text, of its first 20,000 characters."""
 
     function = "chat_search_vector"
     arity = 1

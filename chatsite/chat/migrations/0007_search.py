@@ -7,55 +7,50 @@ from django.db.models import F, Q
 
 import chatsite.chat.terms
 
-# Letter by letter: `pair` for scripts without blanks between words, `sign` for what means something alone, `word` for
-# all other letters and digits; blanks, punctuation and marks of form are left out, and so divide.
+# Letters of scripts without blanks between words, signs that mean something alone, and what divides: blanks,
+# punctuation, marks of form. All other letters and digits make words.
+PAIRS = """
+0e01-109f 1100-11ff 1780-17ff 2e80-2fdf 3005-3007 3041-30ff 3105-31bf 31f0-31ff 3400-4dbf 4e00-a4c7 a960-a97f
+aa00-aa3f aa60-aa7f ac00-d7af f900-faff 1b000-1b2ff 20000-33479
+"""
+SIGNS = "20a0-20cf 2100-2dff 1f000-1f3fa 1f400-1ffff"
+GAPS = """
+00-2f 3a-40 5b-60 7b-a9 ab-b4 b6-b8 bb-bb bf-bf d7-d7 f7-f7 2000-206f 2e00-2e7f 3000-3004 3008-3040 fe00-fe0f fe30-fe6f
+feff-ff0f ff1a-ff20 ff3b-ff40 ff5b-ff65 ffe0-ffff 1f3fb-1f3ff e0000-e01ef
+"""
+
+
+def in_brackets(ranges):
+    """For a regular expression."""
+    pairs = (each.split("-") for each in ranges.split())
+    return "".join(f"\\U{first:0>8}-\\U{last:0>8}" for first, last in pairs)
+
+
+def as_multirange(ranges):
+    """Of code points, which are compared much faster than letters are matched."""
+    pairs = (each.split("-") for each in ranges.split())
+    numbers = ",".join(f"[{int(first, 16)},{int(last, 16)}]" for first, last in pairs)
+    return f"'{{{numbers}}}'::int4multirange"
+
+
 FUNCTIONS = """
 CREATE FUNCTION chat_search_fold(content text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN left(lower(normalize(left(content, 50000), NFKC) COLLATE "{collation}"), 50000);
-
-CREATE FUNCTION chat_search_letters(content text) RETURNS TABLE (place bigint, letter text, kind text)
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT classed.place, classed.letter, classed.kind FROM (
-        SELECT one.place, one.letter, CASE
-            WHEN ascii(one.letter) <@ '{{[3585,4255],[4352,4607],[6016,6143],[11904,12255],[12293,12295],[12353,12543],
-                [12549,12735],[12784,12799],[13312,19903],[19968,42191],[43360,43391],[43488,43519],[43616,43647],
-                [44032,55215],[63744,64255],[110592,111359],[131072,210041]}}'::int4multirange THEN 'pair'
-            WHEN ascii(one.letter) <@ '{{[8352,8399],[8448,12031],[126976,127994],[128000,131071]}}'::int4multirange
-                THEN 'sign'
-            WHEN ascii(one.letter) <@ '{{[0,47],[58,64],[91,96],[123,169],[171,180],[182,184],[187,187],[191,191],
-                [215,215],[247,247],[8192,8303],[12288,12351],[65024,65055],[65072,65135],[65279,65295],[65306,65312],
-                [65339,65344],[65371,65381],[65504,65535],[127995,127999],[917504,917999]}}'::int4multirange THEN NULL
-            ELSE 'word'
-        END AS kind
-        FROM string_to_table(chat_search_fold(content), NULL) WITH ORDINALITY AS one(letter, place)
-    ) AS classed WHERE classed.kind IS NOT NULL;
-END;
-
-CREATE FUNCTION chat_search_pieces(content text) RETURNS TABLE (kind text, piece text)
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT piece.kind, string_agg(piece.letter, '' ORDER BY piece.place) FROM (
-        SELECT one.*, one.place - row_number() OVER (PARTITION BY one.kind ORDER BY one.place) AS run
-        FROM chat_search_letters(content) AS one
-    ) AS piece GROUP BY piece.kind, piece.run;
-END;
+RETURN left(lower(normalize(left(content, 20000), NFKC) COLLATE "{collation}"), 20000);
 
 CREATE FUNCTION chat_search_terms(content text) RETURNS text[]
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 BEGIN ATOMIC
-    SELECT array_agg(DISTINCT term.term) FROM (
-        SELECT left(piece, 64) AS term FROM chat_search_pieces(content) WHERE kind = 'word'
+    SELECT array_agg(found.term) FROM (
+        SELECT left(word.match[1], 64) AS term
+        FROM regexp_matches(chat_search_fold(content), '[^{gap}{pair}{sign}]+', 'g') AS word(match)
         UNION ALL
-        SELECT CASE WHEN kind = 'pair' AND next_kind = 'pair' AND next_place = place + 1
-            THEN letter || next_letter ELSE letter END
-        FROM (
-            SELECT *, lead(letter) OVER ahead AS next_letter, lead(kind) OVER ahead AS next_kind,
-                lead(place) OVER ahead AS next_place
-            FROM chat_search_letters(content) WINDOW ahead AS (ORDER BY place)
-        ) AS one WHERE kind IN ('pair', 'sign')
-    ) AS term;
+        SELECT CASE WHEN ascii(one.letter) <@ {pairs} AND ascii(one.following) <@ {pairs}
+            THEN one.letter || one.following ELSE one.letter END
+        FROM (SELECT string_to_array(chat_search_fold(content), NULL) AS letters) AS line,
+            unnest(line.letters, line.letters[2:]) AS one(letter, following)
+        WHERE ascii(one.letter) <@ {pairs_and_signs}
+    ) AS found;
 END;
 
 CREATE FUNCTION chat_search_vector(content text) RETURNS tsvector
@@ -71,13 +66,12 @@ END;
 CREATE FUNCTION chat_search_runs(asked text) RETURNS text[]
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 BEGIN ATOMIC
-    SELECT coalesce(array_agg('%' || piece || '%'), '{{}}'::text[])
-    FROM chat_search_pieces(asked) WHERE kind = 'pair' AND length(piece) > 2;
+    SELECT coalesce(array_agg('%' || run.match[1] || '%'), '{{}}'::text[])
+    FROM regexp_matches(chat_search_fold(asked), '[{pair}]{{3,}}', 'g') AS run(match);
 END;
 """
 NO_FUNCTIONS = """
-DROP FUNCTION chat_search_runs, chat_search_query, chat_search_vector, chat_search_terms, chat_search_pieces,
-    chat_search_letters, chat_search_fold;
+DROP FUNCTION chat_search_runs, chat_search_query, chat_search_vector, chat_search_terms, chat_search_fold;
 """
 
 
@@ -86,7 +80,16 @@ def make_functions(apps, schema_editor):
     with schema_editor.connection.cursor() as cursor:
         cursor.execute("SELECT EXISTS (SELECT FROM pg_collation WHERE collname = 'pg_c_utf8')")
         collation = "pg_c_utf8" if cursor.fetchone()[0] else "default"
-        cursor.execute(FUNCTIONS.format(collation=collation))
+        cursor.execute(
+            FUNCTIONS.format(
+                collation=collation,
+                gap=in_brackets(GAPS),
+                pair=in_brackets(PAIRS),
+                sign=in_brackets(SIGNS),
+                pairs=as_multirange(PAIRS),
+                pairs_and_signs=as_multirange(f"{PAIRS} {SIGNS}"),
+            )
+        )
 
 
 def drop_functions(apps, schema_editor):
