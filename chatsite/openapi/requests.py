@@ -31,16 +31,6 @@ TOP_NEEDS_LOGPROBS = {
     "if": {"properties": {"top_logprobs": {"type": "integer"}}, "required": ["top_logprobs"]},
     "then": {"properties": {"logprobs": {"const": True}}, "required": ["logprobs"]},
 }
-# All prompts together get at most so many answers.
-N_FOR_ALL_PROMPTS = {
-    "allOf": [
-        {
-            "if": {"properties": {"prompt": {"type": "array", "minItems": num_prompts}}},
-            "then": {"properties": {"n": {"maximum": turns.MAX_ANSWERS // num_prompts}}},
-        }
-        for num_prompts in range(2, prompts.MAX_PROMPTS + 1)
-    ]
-}
 
 
 def _texts(most: int) -> dict[str, Any]:
@@ -138,7 +128,6 @@ def request_schemas() -> dict[str, dict[str, Any]]:
     del schemas["CalledFunction"]  # a part of a call
     schemas["ChatRequest"] |= {"allOf": [TOP_NEEDS_LOGPROBS, tools.CHOICE_NEEDS_TOOLS]}
     schemas["ResponsesRequest"] |= tools.CHOICE_NEEDS_TOOLS
-    schemas["CompletionRequest"] |= N_FOR_ALL_PROMPTS
     return schemas
 
 

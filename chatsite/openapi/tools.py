@@ -13,7 +13,7 @@ from inference.tools.functions import MAX_FUNCTIONS, NAME, RESERVED
 REF = "#/components/schemas/{name}"
 NULL = {"type": "null"}
 NAME_OF_CALLED = {"type": "string", "pattern": f"^{NAME.pattern}$"}
-NAME_OF_FUNCTION = NAME_OF_CALLED | {"not": {"enum": sorted(RESERVED)}}
+NAME_OF_FUNCTION = NAME_OF_CALLED | {"description": f"Not one of: {', '.join(sorted(RESERVED))}."}
 ARGUMENTS = {
     "type": "string",
     "description": "The arguments as the JSON text of an object.",

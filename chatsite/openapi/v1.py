@@ -20,7 +20,7 @@ EVENTS = "text/event-stream"
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One method of one path. `events` names the schema of what is in the `data:` lines of its stream."""
+    """One method of one path. `events` names the schema of the objects of its stream."""
 
     id: str
     method: str
@@ -32,7 +32,7 @@ class Operation:
     body: str = ""
     asked: dict[str, Any] | None = None
     events: str = ""
-    lines: str = ""
+    event: dict[str, str] | None = None
     more_errors: tuple[int, ...] = ()
 
 
@@ -48,17 +48,17 @@ OPERATIONS = (
     Operation(
         "create_chat_completion", "post", "/v1/chat/completions", "An answer to a conversation, whole or streamed",
         ("chat",), "ChatCompletion", examples.CHAT_ANSWER, "ChatRequest", examples.CHAT,
-        "ChatCompletionChunk", examples.CHAT_LINES, (404, 504),
+        "ChatCompletionChunk", examples.CHAT_EVENT, (404, 504),
     ),
     Operation(
         "create_completion", "post", "/v1/completions", "Raw prompts go on, without the chat template",
         ("chat",), "Completion", examples.COMPLETION_ANSWER, "CompletionRequest", examples.COMPLETION,
-        "Completion", examples.COMPLETION_LINES, (404, 504),
+        "Completion", examples.COMPLETION_EVENT, (404, 504),
     ),
     Operation(
         "create_response", "post", "/v1/responses", "A response, whole or as typed events; nothing is stored",
         ("chat",), "Response", examples.RESPONSE_ANSWER, "ResponsesRequest", examples.RESPONSE,
-        "ResponseEvent", examples.RESPONSE_LINES, (404, 504),
+        "ResponseEvent", examples.RESPONSE_EVENT, (404, 504),
     ),
     Operation(
         "create_embeddings", "post", "/v1/embeddings", "Vectors of texts", ("embeddings",),
@@ -148,14 +148,22 @@ def _answer(operation: Operation) -> dict[str, Any]:
         headers = {"headers": QUOTA_HEADERS} if operation.body else {}
         return {"description": "OK", "content": content} | headers
     content[EVENTS] = {
+        # OpenAPI 3.1 has no word for the items of a stream: this is one event, as 3.2 says with `itemSchema`.
         "schema": {
-            "type": "string",
-            "description": "Server-sent events. Each `data:` line but `[DONE]` holds one object.",
-            "contentMediaType": EVENTS,
+            "type": "object",
+            "title": "ServerSentEvent",
+            "description": "One of the events of the stream. `data` holds one object, or at last `[DONE]`.",
+            "properties": {
+                "event": {"type": "string"},
+                "data": {
+                    "type": "string",
+                    "contentMediaType": JSON,
+                    "contentSchema": _ref(operation.events),
+                },
+            },
+            "required": ["data"],
         },
-        # OpenAPI 3.1 has no word for the items of a stream; 3.2 calls it so.
-        "x-itemSchema": _ref(operation.events),
-        "example": operation.lines,
+        "example": operation.event,
     }
     return {"description": "OK", "headers": ANSWER_HEADERS, "content": content}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from json import dumps
 from typing import Any
 
 CREATED = 1_790_000_000
@@ -45,11 +46,17 @@ CHAT_ANSWER = _CHAT_FRAME | {
     ],
     "usage": USAGE,
 }
-CHAT_LINES = (
-    'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1790000000,"model":"smollm2-135m-instruct",'
-    '"choices":[{"index":0,"delta":{"content":"Paris."},"logprobs":null,"finish_reason":null}],'
-    '"system_fingerprint":"fp_3b0a1f7c9d2e"}\n\ndata: [DONE]\n\n'
-)
+CHAT_EVENT = {
+    "data": dumps(
+        _CHAT_FRAME
+        | {
+            "object": "chat.completion.chunk",
+            "choices": [
+                {"index": 0, "delta": {"content": "Paris."}, "logprobs": None, "finish_reason": None}
+            ],
+        }
+    )
+}
 
 COMPLETION = {"model": CHAT_MODEL, "prompt": "Once upon a time", "max_tokens": 16}
 COMPLETION_ANSWER = {
@@ -61,12 +68,18 @@ COMPLETION_ANSWER = {
     "system_fingerprint": "fp_3b0a1f7c9d2e",
     "usage": USAGE,
 }
-COMPLETION_LINES = (
-    'data: {"id":"cmpl-1","object":"text_completion","created":1790000000,"model":"smollm2-135m-instruct",'
-    '"choices":[{"text":" there was","index":0,"logprobs":null,"finish_reason":null}],'
-    '"system_fingerprint":"fp_3b0a1f7c9d2e"}\n\n'
-    "data: [DONE]\n\n"
-)
+COMPLETION_EVENT = {
+    "data": dumps(
+        {
+            "id": "cmpl-1",
+            "object": "text_completion",
+            "created": CREATED,
+            "model": CHAT_MODEL,
+            "choices": [{"text": " there was", "index": 0, "logprobs": None, "finish_reason": None}],
+            "system_fingerprint": "fp_3b0a1f7c9d2e",
+        }
+    )
+}
 
 RESPONSE = {"model": CHAT_MODEL, "input": "What is the capital of France?", "instructions": "Answer briefly."}
 RESPONSE_ANSWER = {
@@ -116,11 +129,20 @@ RESPONSE_ANSWER = {
         "total_tokens": 17,
     },
 }
-RESPONSE_LINES = (
-    "event: response.output_text.delta\n"
-    'data: {"type":"response.output_text.delta","sequence_number":4,"item_id":"msg_1","output_index":0,'
-    '"content_index":0,"delta":"Paris.","logprobs":[]}\n\n'
-)
+RESPONSE_EVENT = {
+    "event": "response.output_text.delta",
+    "data": dumps(
+        {
+            "type": "response.output_text.delta",
+            "sequence_number": 4,
+            "item_id": "msg_1",
+            "output_index": 0,
+            "content_index": 0,
+            "delta": "Paris.",
+            "logprobs": [],
+        }
+    ),
+}
 
 EMBEDDING = {"model": EMBEDDER, "input": ["a river", "a mountain"], "encoding_format": "float"}
 EMBEDDING_ANSWER = {

@@ -16,6 +16,7 @@ NUM_DIMENSIONS = 384
 NUM_TOKENS = 200  # of the vocabulary, that surely are there
 # Of two fields a schema cannot say that one is not above the other.
 LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+MAX_ANSWERS = 8  # to all prompts of a request together
 DEFAULT_LIMIT = 16  # of text completions
 MAX_TOKEN_ID = 2**31 - 1
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -37,6 +38,8 @@ def map_body(context: Any, body: Any) -> Any:
     if isinstance(body.get("min_tokens"), int | float):
         limits = [body[name] for name in LIMITS if isinstance(body.get(name), int | float)]
         body["min_tokens"] = min([body["min_tokens"], DEFAULT_LIMIT, *limits])
+    if isinstance(body.get("n"), int | float) and isinstance(body.get("prompt"), list):
+        body["n"] = min(body["n"], MAX_ANSWERS // max(1, min(MAX_ANSWERS, len(body["prompt"]))))
     _make_tools_fit(body)
     return body
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -114,6 +115,7 @@ def test_every_example_is_valid_against_its_own_schema(document: dict[str, Any])
                 for example in _examples(media, name):
                     num_examples += 1
                     check(document, media["schema"], example, name)
+                    check_event(document, media["schema"], example, name)
         for parameter in operation.get("parameters", []):
             if "example" in parameter:
                 check(document, parameter["schema"], parameter["example"], name)
@@ -131,6 +133,13 @@ def check(document: dict[str, Any], schema: dict[str, Any], example: Any, name: 
     whole = schema | {"components": document["components"]}
     errors = list(Draft202012Validator(whole, format_checker=FormatChecker()).iter_errors(example))
     assert not errors, f"{name}: {errors[0].message} in {example}"
+
+
+def check_event(document: dict[str, Any], schema: dict[str, Any], example: Any, name: str) -> None:
+    """What an event of a stream holds has a schema of its own."""
+    held = schema.get("properties", {}).get("data", {}).get("contentSchema")
+    if held is not None:
+        check(document, held, json.loads(example["data"]), name)
 
 
 def _examples(media: dict[str, Any], name: str) -> list[Any]:
