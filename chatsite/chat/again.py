@@ -19,6 +19,7 @@ from chatsite.chat.live import LiveAnswer
 from chatsite.chat.models import State
 from chatsite.chat.record import Record
 from chatsite.chat.relay import relay
+from chatsite.chat.semantic import forget_erased
 from chatsite.db import run_in_db
 from chatsite.engine import engine, engine_info
 from inference.errors import EngineError
@@ -126,6 +127,7 @@ async def _compared(check: Check, made: str) -> bool:
         score=check.score,
         served_at=check.served_at,
     )
+    await run_in_db(forget_erased, check.generation)
     return True
 
 

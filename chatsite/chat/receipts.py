@@ -30,8 +30,8 @@ from semcache import flights, service
 
 logger = logging.getLogger(__name__)
 
-# Look-ups are written within two seconds, checkpoints of a lost lease every second; a worker's answer made again is
-# used within this time or dropped.
+# Look-ups are written within two seconds, and whoever makes an answer notices within one that its row is gone. What
+# takes longer, an answer made again, looks itself whether it was erased meanwhile.
 AGAIN_AFTER = timedelta(seconds=10)
 # Told by every process that erases; the promise is a minute.
 SWEEP_EVERY_S = 10.0

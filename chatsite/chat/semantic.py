@@ -123,15 +123,15 @@ async def _remember(turn: Turn, looked: Looked, record: Record, took_ms: float) 
         async with asyncio.timeout(REMEMBER_TIMEOUT_S):
             entry = await service.remember(looked.decision, looked.question, answer)
             if entry is not None:
-                await run_in_db(_forget_erased, turn.generation)
+                await run_in_db(forget_erased, turn.generation)
     except TimeoutError:
         logger.info("the semantic cache did not take the answer in time")
     except Exception:  # as above
         logger.exception("the semantic cache did not take the answer")
 
 
-def _forget_erased(generation: UUID) -> None:
-    """Whoever erased the answer between its end and its being stored has not found it in the cache."""
+def forget_erased(generation: UUID) -> None:
+    """Whoever erased the answer before something of it was written to the cache has not found that there."""
     with transaction.atomic():
         if generations.is_erased(generation):
             service.forget([generation])

@@ -10,6 +10,7 @@ import pytest
 
 from chatsite.accounts.models import User
 from chatsite.chat import again
+from chatsite.chat.models import Generation
 from chatsite.chat.turn import CacheControl, Turn
 from chatsite.db import run_in_db
 from chatsite.engine import engine as client
@@ -74,6 +75,17 @@ async def test_a_check_that_is_delivered_twice_counts_once(user: User, broker: B
     await check_of(turn_of(user, REWORDED), broker)
     assert not await again.make(broker.orders[0])
     assert await run_in_db(CacheCheck.objects.count) == 1
+
+
+async def test_a_check_of_an_answer_that_was_erased_meanwhile_names_it_no_more(
+    user: User, broker: Broker
+) -> None:
+    await by_meaning(user)
+    turn = turn_of(user, REWORDED)
+    await heard(turn)
+    await run_in_db(Generation.objects.filter(pk=turn.generation).delete)
+    assert await again.make(broker.orders[-1])
+    assert (await run_in_db(CacheCheck.objects.get)).generation is None
 
 
 async def test_what_could_not_be_made_again_is_no_evidence(user: User, broker: Broker) -> None:
