@@ -49,8 +49,8 @@ TEMPLATE_FIELDS = tuple(TemplateFindings.__dataclass_fields__)
 INFO_FIELDS = tuple(name for name in EngineInfo.__dataclass_fields__ if name != "template")
 STATS_FIELDS = tuple(name for name in EngineStats.__dataclass_fields__ if name != "shared_prefixes")
 PREFIX_FIELDS = tuple(SharedPrefixStats.__dataclass_fields__)
-# What a value that does not fit its field raises: a wrong type, a lone surrogate, a number out of range.
-UNSENDABLE = (TypeError, ValueError, OverflowError)
+# What a value that does not fit its field raises: a wrong type, a lone surrogate, a number out of range, no Grammar.
+UNSENDABLE = (TypeError, ValueError, OverflowError, AttributeError)
 
 
 def segments_to_pb(segments: Iterable[Segment]) -> list[pb.Segment]:

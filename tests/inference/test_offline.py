@@ -27,6 +27,7 @@ from inference.core.messages import Command, StepPack
 from inference.errors import (
     ContextLengthExceeded,
     EngineUnavailable,
+    InvalidGrammar,
     InvalidRequest,
     ModelLoading,
     NotSupported,
@@ -38,7 +39,7 @@ from inference.offline.answers import Batch
 from inference.offline.asking import as_requests
 from inference.offline.loop_thread import LoopThread, closed
 from inference.settings import SettingError
-from inference.types import FinishReason, GenerateRequest, Sampling, Segment
+from inference.types import FinishReason, GenerateRequest, Grammar, Sampling, Segment
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "library.md"
 PROMPTS = ["Hello", "Name a planet.", "你好", "the world and you", "a", "b c", "What is that?"]
@@ -160,6 +161,18 @@ def test_a_stop_string_cuts_the_answer_and_logprobs_belong_to_its_tokens(llm: LL
     (cut,) = llm.generate(["Hello"], max_tokens=24, stop=(stop,), **GREEDY)
     assert cut.text == whole.text[: whole.text.index(stop)]
     assert cut.finish_reason is FinishReason.STOP
+
+
+def test_an_answer_is_held_to_its_grammar_and_a_bad_one_is_named_before_anything_runs(llm: LLM) -> None:
+    digits = Grammar("lark", "start: /[0-9]{3}/")
+    first, second = llm.generate(["Hi", "Hello"], Sampling(max_tokens=20, grammar=digits))
+    assert all(answer.text.isdigit() and len(answer.text) == 3 for answer in (first, second))
+    with pytest.raises(InvalidGrammar, match="prompt 1"):
+        llm.generate(
+            ["Hi", "Hello"], [Sampling(grammar=digits), Sampling(grammar=Grammar("json_schema", "{"))]
+        )
+    with pytest.raises(InvalidRequest, match="prompt 0: grammar"):
+        llm.generate("Hi", Sampling(grammar="json"))  # type: ignore[arg-type]
 
 
 def test_a_stream_gives_each_answer_when_it_is_complete(llm: LLM) -> None:
