@@ -5,6 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from chatsite.accounts.quotas import settlement
+from chatsite.accounts.sessions import SessionStore
 
 SETTLE_KILLED_AFTER_S = 120
 
@@ -14,6 +15,11 @@ BEAT_SCHEDULE = {
         "schedule": 60.0,
         "options": {"expires": 59},
     },
+    "accounts-forget-sessions": {
+        "task": "accounts.forget_sessions",
+        "schedule": 3600.0,
+        "options": {"expires": 3590},
+    },
 }
 
 
@@ -21,3 +27,9 @@ BEAT_SCHEDULE = {
 def settle_quotas() -> int:
     """Charges what nobody settled in time, and deletes counters of windows that are over; how many in all."""
     return settlement.settle_expired() + settlement.forget_old()
+
+
+@shared_task(name="accounts.forget_sessions")
+def forget_sessions() -> None:
+    """Deletes sessions that are over."""
+    SessionStore.clear_expired()

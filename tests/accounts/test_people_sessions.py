@@ -15,6 +15,7 @@ from django.utils import timezone
 from chatsite.accounts import sessions
 from chatsite.accounts.models import User
 from chatsite.accounts.sessions import IDLE, LONGEST, SessionStore
+from chatsite.accounts.tasks import forget_sessions
 from chatsite.chat.session import user_of_session
 from tests.accounts.conftest import PASSWORD
 
@@ -130,6 +131,17 @@ def test_a_new_password_closes_all_sessions(client: Client, make_user: MakeUser,
         ann.set_password("another long phrase") if by == "oneself" else ann.set_unusable_password()
         ann.save()
     assert not any(is_in(one) for one in clients)
+
+
+def test_sessions_that_are_over_are_deleted(client: Client, make_user: MakeUser, clock: Clock) -> None:
+    client.force_login(make_user("ann"))
+    over = client.session.session_key
+    clock.pass_by(hours=13)
+    client.force_login(User.objects.get())
+    forget_sessions()
+    assert (
+        set(Session.objects.values_list("session_key", flat=True)) == {client.session.session_key} != {over}
+    )
 
 
 def test_the_store_reads_what_django_wrote_before(make_user: MakeUser) -> None:

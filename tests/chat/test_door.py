@@ -23,12 +23,25 @@ FOREIGN = [
     "http://localhost:8000/",
     "http://localhost:8000:1",
     "http://localhost:99999",
+    "http://localhost",
+    "http://localhost:8000?x=1",
+    "http://localhost:8000#x",
+    "http://user:password@localhost:8000",
+    "http://127.0.0.1.evil.example:8000",
+    "http://evil.example/http://localhost:8000",
+    "http://[::1]:8001",
+    "http://localhost\x00:8000",
+    "http://localhost:8000, http://evil.example",
+    "ws://localhost:8000",
+    "file://localhost:8000",
     "null",
     "",
 ]
 
 
-@pytest.mark.parametrize("origin", ["http://localhost:8000", "http://LOCALHOST:8000", "http://[::1]:8000"])
+@pytest.mark.parametrize(
+    "origin", ["http://localhost:8000", "http://LOCALHOST:8000", "HTTP://localhost:8000", "http://[::1]:8000"]
+)
 async def test_our_own_pages_may_open_a_socket(engine: Any, user: User, origin: str) -> None:
     socket = Socket(await run_in_db(cookie_of, user), origin)
     await socket.open()
@@ -39,10 +52,15 @@ async def test_our_own_pages_may_open_a_socket(engine: Any, user: User, origin: 
 
 
 async def test_foreign_pages_may_not(engine: Any, user: User, caplog: pytest.LogCaptureFixture) -> None:
+    """AU-01: whatever is not exactly ours is refused at the handshake, with one log line; so is no Origin, and two."""
     cookie = await run_in_db(cookie_of, user)
-    for origin in FOREIGN:
+    sockets = {origin: Socket(cookie, origin) for origin in FOREIGN}
+    sockets["none at all"], sockets["two of them"] = Socket(cookie), Socket(cookie)
+    del sockets["none at all"].channel.scope["headers"][0]
+    sockets["two of them"].channel.scope["headers"].append((b"origin", b"http://localhost:8000"))
+    for origin, socket in sockets.items():
         caplog.clear()
-        connected, _ = await Socket(cookie, origin).channel.connect()
+        connected, _ = await socket.channel.connect()
         assert not connected, origin
         assert len([record for record in caplog.records if record.name == "chatsite.chat.origin"]) == 1
 

@@ -1,7 +1,7 @@
 """Who gets what from every route: the routes come from the URL configuration, and one without a row fails.
 
-Identities: nobody; another person; an expired key; a key without the scope; staff who owns nothing here; the owner.
-The socket's frames are in test_socket_access.py.
+Identities: nobody; another person; a guest; an expired key; a revoked key; a key of the owner's for each single scope;
+staff who owns nothing here; the owner. The socket's frames are in test_socket_access.py.
 """
 
 from __future__ import annotations
@@ -18,6 +18,22 @@ from tests.livesite import LiveSite
 from tests.site.conftest import Property, give, make_person, sign_in
 
 IDENTITIES = ("nobody", "other", "expired", "scopeless", "staff", "owner")
+# Where no status is named for them, these get what the identity beside them gets.
+LIKE = {"guest": "other", "revoked": "expired"}
+SCOPES = ("chat", "embeddings", "usage", "cache-admin")
+# By the beginning of the route, the longest first: the scopes that open it; () is for signed-in people only.
+OPENED_BY: dict[str, tuple[str, ...]] = {
+    "v1/models": ("chat", "embeddings"),
+    "v1/embeddings": ("embeddings",),
+    "v1/": ("chat",),
+    "api/keys": (),
+    "api/me/": (),
+    "api/exports/": (),
+    "api/usage": ("usage",),
+    "api/quota": ("chat", "embeddings", "usage"),
+    "api/cache/": ("cache-admin",),
+    "api/": ("chat",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +47,17 @@ class Row:
     body: dict[str, Any] | None = None
     by_key: bool = False  # people come with their keys instead of their sessions
     form: dict[str, str] | None = None
+    guest: int | None = None  # where a guest gets another status than another person
+
+    def status_for(self, identity: str) -> int:
+        if identity == "guest" and self.guest is not None:
+            return self.guest
+        return self.statuses[IDENTITIES.index(LIKE.get(identity, identity))]
+
+    def opened_by(self) -> tuple[str, ...]:
+        """The scopes with which a key of the owner does what the owner does; of open routes there is none to tell."""
+        begun = max((start for start in OPENED_BY if self.route.startswith(start)), key=len, default="")
+        return OPENED_BY[begun] if begun and self.status_for("scopeless") == 403 else ()
 
 
 def everybody(status: int) -> tuple[int, ...]:
@@ -50,6 +77,11 @@ def mine(status: int) -> tuple[int, ...]:
 # Doors for keys of anybody with the scope.
 def keyed(status: int) -> tuple[int, ...]:
     return (401, status, 401, 403, status, status)
+
+
+# For staff with the scope and the permission; a key of somebody who is no staff opens nothing, whatever its scopes.
+def staffs(status: int) -> tuple[int, ...]:
+    return (401, 403, 401, 403, status, 403)
 
 
 TO_SIGN_IN = 302
@@ -92,7 +124,8 @@ ROWS = (
     Row("api/docs", "GET", (302, 200, 302, 302, 200, 200)),
     Row("api/openapi.json", "GET", (302, 200, 302, 302, 200, 200)),
     Row("api/keys", "GET", mine(200)),
-    Row("api/keys", "POST", mine(201), body={"name": "test"}),
+    Row("api/keys", "POST", mine(201), body={"name": "test"}, guest=400),
+    Row("api/keys/<key_id>/rotate", "POST", own(201), "/api/keys/{key}/rotate", {}),
     Row("api/keys/<key_id>", "DELETE", own(204), "/api/keys/{key}"),
     Row("api/usage", "GET", mine(200)),
     Row("api/quota", "GET", mine(200)),
@@ -121,6 +154,30 @@ ROWS = (
     Row(f"{GENERATION}/cancel", "POST", own(200), "/api/generations/{generation}/cancel"),
     Row(f"{GENERATION}/events", "GET", own(200), "/api/generations/{generation}/events"),
     Row(CONVERSATION, "DELETE", own(202), "/api/conversations/{conversation}"),
+    # One's own data
+    Row("api/me/export", "POST", mine(201), body={}),
+    Row("api/me/erase", "POST", (401, 403, 401, 403, 403, 403), body={}),  # signed in, but without the password
+    Row("api/exports/<secret>", "GET", mine(404), "/api/exports/unknown"),
+    Row("api/receipts/<uuidstr:receipt>", "GET", everybody(404), "/api/receipts/{conversation}"),
+    # The cache's administration; nothing of it stands in these requests
+    Row("api/cache/rules", "GET", staffs(200)),
+    Row("api/cache/rules", "POST", staffs(400), body={}),
+    Row("api/cache/rules/order", "PUT", staffs(400), body={"ids": []}),
+    Row("api/cache/rules/presets", "POST", staffs(200), body={}),
+    Row("api/cache/rules/dry-run", "POST", staffs(200), body={}),
+    Row("api/cache/rules/<rule_id>", "GET", staffs(404), "/api/cache/rules/999999"),
+    Row("api/cache/rules/<rule_id>", "PATCH", staffs(404), "/api/cache/rules/999999", {}),
+    Row("api/cache/rules/<rule_id>", "DELETE", staffs(404), "/api/cache/rules/999999"),
+    Row("api/cache/rules/<rule_id>/statistics", "GET", staffs(404), "/api/cache/rules/999999/statistics"),
+    Row("api/cache/entries", "GET", staffs(200)),
+    Row("api/cache/entries/act", "POST", staffs(200), body={"act": "pin", "ids": [999_999]}),
+    Row("api/cache/entries/evict", "POST", staffs(200), body={"owner": "nobody"}),
+    Row("api/cache/entries/<entry_id>", "GET", staffs(404), "/api/cache/entries/999999"),
+    Row("api/cache/entries/<entry_id>", "PATCH", staffs(404), "/api/cache/entries/999999", {"answer": "x"}),
+    Row("api/cache/test", "POST", staffs(200), body={"text": "When do you open?"}),
+    Row("api/cache/imports", "GET", staffs(200)),
+    Row("api/cache/imports", "POST", staffs(400)),
+    Row("api/cache/imports/<import_id>", "GET", staffs(404), "/api/cache/imports/999999"),
 )  # fmt: skip
 
 # Django's admin decides by one rule for all its routes: staff enters, everybody else is sent to its sign-in.
@@ -174,9 +231,9 @@ class People:
     keys: dict[str, httpx2.Client] = field(default_factory=dict)
 
     def client(self, identity: str, row: Row) -> httpx2.Client:
-        if identity in ("expired", "scopeless"):
+        if identity not in self.sessions:
             return self.keys[identity]
-        return (self.keys if row.by_key else self.sessions)[identity]
+        return (self.keys if row.by_key else self.sessions).get(identity, self.sessions["nobody"])
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +246,12 @@ def people(site: LiveSite) -> Iterator[People]:
         made.sessions[identity] = sign_in(site, identity)
         made.keys[identity] = _with_key(site, site.key(identity))
     made.keys["scopeless"] = _with_key(site, site.key("owner", "cache-admin"))
-    expired = site.key("owner")
+    for scope in SCOPES:
+        made.keys[scope] = _with_key(site, site.key("owner", scope))
+    made.sessions["guest"] = _guest(site)
+    revoked, expired = site.key("owner"), site.key("owner")
+    site.sql("UPDATE accounts_apikey SET revoked_at = now() WHERE prefix = %s", revoked[:13])
+    made.keys["revoked"] = _with_key(site, revoked)
     site.sql(
         "UPDATE accounts_apikey SET expires_at = now() - interval '1 day' WHERE prefix = %s", expired[:13]
     )
@@ -197,6 +259,15 @@ def people(site: LiveSite) -> Iterator[People]:
     yield made
     for client in [*made.sessions.values(), *made.keys.values()]:
         client.close()
+
+
+def _guest(site: LiveSite) -> httpx2.Client:
+    browser = httpx2.Client(base_url=site.url, timeout=60)
+    browser.get("/signin")
+    entered = browser.post("/guest", data={"csrfmiddlewaretoken": browser.cookies["csrftoken"]})
+    assert entered.status_code == 302
+    browser.headers["X-CSRFToken"] = browser.cookies["csrftoken"]
+    return browser
 
 
 def _with_key(site: LiveSite, key: str) -> httpx2.Client:
@@ -214,11 +285,28 @@ def test_each_identity_gets_its_status(site: LiveSite, people: People, row: Row)
         key=rows.key,
         template=rows.template,
     )
-    got = tuple(
-        people.client(identity, row).request(row.method, path, json=row.body).status_code
-        for identity in IDENTITIES
-    )
-    assert dict(zip(IDENTITIES, got, strict=True)) == dict(zip(IDENTITIES, row.statuses, strict=True))
+    identities = [name for name in (*LIKE, *IDENTITIES) if not (row.by_key and name == "guest")]
+    got = {
+        name: people.client(name, row).request(row.method, path, json=row.body).status_code
+        for name in identities
+    }
+    assert got == {name: row.status_for(name) for name in identities}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.method} {row.route}")
+def test_each_scope_opens_its_routes_and_no_other(site: LiveSite, people: People, row: Row) -> None:
+    got, expected = {}, {}
+    for scope in SCOPES:
+        rows = Property()
+        is_open = scope in row.opened_by()
+        if is_open:
+            give(site, "owner", rows)
+        path = (row.path or f"/{row.route}").format(
+            conversation=rows.conversation, message=rows.message, generation=rows.generation, key=rows.key
+        )
+        got[scope] = people.keys[scope].request(row.method, path, json=row.body).status_code
+        expected[scope] = row.status_for("owner" if is_open else "scopeless")
+    assert got == expected
 
 
 @pytest.mark.parametrize(
@@ -259,6 +347,20 @@ def test_a_session_without_the_csrf_token_changes_nothing(site: LiveSite, people
     response = people.sessions["owner"].request(row.method, path, json=row.body, headers={"X-CSRFToken": ""})
     assert response.status_code == 403
     assert response.json()["error"]["code"] == "csrf_failed"
+
+
+def test_only_doors_that_read_no_cookies_go_without_the_token() -> None:
+    """CSRF: `/v1` takes keys only, and `/api` asks for the token itself wherever a session opens it (above)."""
+    exempt = {route for route, view in routes() if getattr(view, "csrf_exempt", False)}
+    assert {route for route in exempt if not route.startswith(("v1", "api/"))} == set()
+
+
+def test_no_form_of_the_site_is_taken_without_the_token(people: People) -> None:
+    """Every route outside the JSON doors, the admin's included, as staff for whom each would do something."""
+    urls = {_example(route) for route, _ in routes() if not route.startswith(("v1", "api/"))}
+    for url in sorted(url for url in urls if "<" not in url):
+        response = people.sessions["staff"].post(url, data={"x": "1"}, headers={"X-CSRFToken": ""})
+        assert response.status_code in (403, 405), (url, response.status_code)
 
 
 def test_a_session_opens_no_door_for_keys(people: People) -> None:
