@@ -179,7 +179,7 @@ def _usage_of(user_id: int, days: int) -> list[dict[str, Any]]:
     )
     by_day = recent.annotate(on=TruncDate("created_at", tzinfo=UTC)).values("on").order_by("-on")
     sums = by_day.annotate(
-        answers=Count("pk"),
+        answers=Count("pk", filter=Q(kind=UsageRecord.Kind.ANSWER)),
         cache_hits=Count("pk", filter=~Q(origin="model")),
         prompt=Sum("prompt_tokens"),
         reused=Sum("reused_tokens"),

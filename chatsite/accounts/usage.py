@@ -1,10 +1,13 @@
-"""The usage ledger: one row per finished answer, written in the transaction that finishes it."""
+"""The usage ledger: one row per finished answer or request for vectors, in the transaction that finishes it."""
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from chatsite.accounts.models import ApiKey, UsageRecord, User
 from chatsite.chat.events import Counts, Durations
-from chatsite.chat.models import Generation
+from chatsite.chat.models import Generation, Origin, State
+from chatsite.chat.turn import Caller
 
 
 def record(
@@ -38,6 +41,22 @@ def record(
             )
         ],
         ignore_conflicts=True,
+    )
+
+
+def record_embedding(caller: Caller, request: UUID, model: str, num_tokens: int) -> None:
+    """Books one request for vectors."""
+    UsageRecord.objects.create(
+        kind=UsageRecord.Kind.EMBEDDING,
+        generation=request,
+        user_id=caller.user_id,
+        api_key_id=caller.api_key,
+        tenant_id=int(caller.tenant),
+        model=model,
+        origin=Origin.MODEL,
+        state=State.COMPLETE,
+        prompt_tokens=num_tokens,
+        prefilled_tokens=num_tokens,
     )
 
 

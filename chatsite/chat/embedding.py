@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 
 from django.db import transaction
 
+from chatsite.accounts import usage
 from chatsite.accounts.quotas import admission, settlement
 from chatsite.accounts.quotas.standing import Standing
 from chatsite.chat import bounds
@@ -29,7 +30,7 @@ async def embed(caller: Caller, texts: Sequence[str]) -> tuple[EmbedResult, tupl
     """
     request = uuid4()
     standings = await counting_refusals(run_in_db(_admit, caller, request, texts))
-    return await completed(_embed(request, texts)), standings
+    return await completed(_embed(caller, request, texts)), standings
 
 
 @transaction.atomic
@@ -38,7 +39,7 @@ def _admit(caller: Caller, request: UUID, texts: Sequence[str]) -> tuple[Standin
     return admission.admit(caller, [request], lambda _: bounds.of_texts(texts))
 
 
-async def _embed(request: UUID, texts: Sequence[str]) -> EmbedResult:
+async def _embed(caller: Caller, request: UUID, texts: Sequence[str]) -> EmbedResult:
     try:
         made = await engine().embed(list(texts))
     except EngineError as error:
@@ -47,5 +48,11 @@ async def _embed(request: UUID, texts: Sequence[str]) -> EmbedResult:
         else:
             await run_in_db(settlement.settle, request, 0)
         raise
-    await run_in_db(settlement.settle, request, made.num_tokens)
+    await run_in_db(_book, caller, request, made)
     return made
+
+
+@transaction.atomic
+def _book(caller: Caller, request: UUID, made: EmbedResult) -> None:
+    usage.record_embedding(caller, request, made.embedder, made.num_tokens)
+    settlement.settle(request, made.num_tokens)

@@ -191,7 +191,7 @@ def test_embeddings_count_requests_and_tokens(make_person: Any, embedder: str) -
     body = {"model": embedder, "input": ["one text", "another one"]}
     first = person.http.post("/v1/embeddings", json=body)
     assert first.status_code == 200 and limits_of(first)["x-ratelimit-remaining-requests"] == "1"
-    assert person.counted() == (1, first.json()["usage"]["total_tokens"])
+    assert person.counted() == person.booked() == (1, first.json()["usage"]["total_tokens"])
     assert [person.http.post("/v1/embeddings", json=body).status_code for _ in range(2)] == [200, 429]
 
 
