@@ -22,7 +22,7 @@ from django.db.models.functions import Now
 from chatsite.chat.models import ALLOWED_MOVES, FINAL_STATES, LIVE_STATES, Generation, Message, State
 
 CHECKPOINT_LEASES = """
-UPDATE chat_generation AS row SET lease_until = statement_timestamp() + %s, stored_seq = at.seq
+UPDATE chat_generation AS row SET lease_until = statement_timestamp() + make_interval(secs => %s), stored_seq = at.seq
 FROM unnest(%s::uuid[], %s::bigint[]) AS at(id, seq)
 WHERE row.id = at.id AND row.lease_owner = %s AND row.state = ANY(%s) RETURNING row.id
 """
