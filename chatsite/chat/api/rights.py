@@ -91,7 +91,7 @@ class ReceiptOut(Schema):
 class EraseMe(Schema):
     """Whoever has a password gives it; others type their user name."""
 
-    model_config = ConfigDict(json_schema_extra={"example": {"password": "correct horse battery"}})
+    model_config = ConfigDict(json_schema_extra={"example": {"password": "what you sign in with"}})
 
     password: Annotated[str, Field(max_length=4096)] = ""
     name: Annotated[str, Field(max_length=150)] = ""
