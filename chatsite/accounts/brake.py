@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.core import signing
@@ -115,7 +116,7 @@ def _book(address: str, name: str) -> int:
     now = timezone.now()
     cutoff = now - WINDOW
     SignInFailures.objects.filter(window_start__lt=cutoff).delete()
-    values = {"address": address, "name": _digest(name), "now": now, "cutoff": cutoff}
+    values: dict[str, Any] = {"address": address, "name": _digest(name), "now": now, "cutoff": cutoff}
     with connection.cursor() as cursor:
         cursor.execute(BOOK, values)
         return int(cursor.fetchone()[0])
