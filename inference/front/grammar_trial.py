@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 import resource
+import signal
 import sys
 import time
 from pathlib import Path
@@ -33,6 +34,7 @@ def frame_of(value: object) -> bytes:
 
 
 def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the front closes the pipe
     source, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever the library prints is no answer
     compiler = Compiler(msgspec.msgpack.decode(_read(source), type=Vocabulary))
