@@ -44,11 +44,22 @@ class _Fixed:
 
 @dataclass(slots=True)
 class _Draft:
-    """Prompt parts in order: fixed ids (control tokens, ledgers), and text still to be encoded."""
+    """Prompt parts in order: fixed ids (control tokens, ledgers), and text still to be encoded.
 
-    parts: list[str | _Fixed] = field(default_factory=list)
+    Neighbouring texts are joined, so that they are encoded as one, as the model was trained.
+    """
+
     num_ledger_tokens: int = 0
     num_fallbacks: int = 0
+    _parts: list[str | _Fixed] = field(default_factory=list)
+    _texts: list[str] = field(default_factory=list)  # of the last part: there may be thousands
+
+    @property
+    def parts(self) -> list[str | _Fixed]:
+        if self._texts:
+            self._parts.append("".join(self._texts))
+            self._texts.clear()
+        return self._parts
 
     @property
     def text(self) -> str:
@@ -69,11 +80,8 @@ class _Draft:
         self.num_ledger_tokens += len(ids)
 
     def add_text(self, text: str) -> None:
-        """Joins neighbouring texts, so that they are encoded as one, as the model was trained."""
-        if text and self.parts and isinstance(self.parts[-1], str):
-            self.parts[-1] += text
-        elif text:
-            self.parts.append(text)
+        if text:
+            self._texts.append(text)
 
 
 class PromptBuilder:

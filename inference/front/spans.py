@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 # What templates of reasoning models look for in an answer: they cut, move or trim what stands between the two.
 THINK_TAG = re.compile(r"</?think>")
+# Of a piece; looked for as such, because there may be thousands.
+_NAME = re.compile("\ue000[^\ue001]*\ue001")
 # Whose texts are no message's: those of the functions that are offered.
 TOOLS = -1
 # Where a text begins that is no part of its message's text: of a call, or one that the template wrote in another way.
@@ -39,7 +41,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a segment's text, or any other text but the template's, that stands in a frame under a name."""
+    """A part of a segment's text, or any other text but the template's, that stands in a frame under a name.
+
+    Names begin with U+E000 and end with U+E001.
+    """
 
     name: str
     text: str
@@ -131,11 +136,13 @@ def marker_spans(rendered: str, pattern: re.Pattern[str], mark: str) -> list[Spa
 def _split(frame: str, pieces: Sequence[Piece]) -> list[tuple[str, Piece | None]]:
     """(text, piece behind it) pairs; the last has no piece."""
     by_name = {piece.name: piece for piece in pieces}
-    if not by_name:
-        return [(frame, None)]
-    parts = re.split("(" + "|".join(map(re.escape, by_name)) + ")", frame)
-    named = [(glue, by_name[name]) for glue, name in zip(parts[0:-1:2], parts[1::2], strict=True)]
-    return [*named, (parts[-1], None)]
+    named: list[tuple[str, Piece | None]] = []
+    position = 0
+    for match in _NAME.finditer(frame):
+        if match.group() in by_name:
+            named.append((frame[position : match.start()], by_name[match.group()]))
+            position = match.end()
+    return [*named, (frame[position:], None)]
 
 
 def _fitting(piece: Piece, rendered: str, position: int, next_glue: str) -> Span | None:
