@@ -53,6 +53,8 @@ class Keeper:
                 await self._write()
             except DatabaseError as error:
                 logger.warning("checkpoints of %d answers not stored: %s", len(self._kept), error)
+            except Exception:  # a mistake of ours in one write must not end the writing
+                logger.exception("checkpoints of %d answers not stored", len(self._kept))
 
     async def _write(self) -> None:
         kept = dict(self._kept)
