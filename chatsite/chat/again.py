@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import aclosing
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import msgspec
 from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
 
 from chatsite.chat.live import LiveAnswer
-from chatsite.chat.models import State
+from chatsite.chat.models import AgainOrder, State
 from chatsite.chat.record import Record
 from chatsite.chat.relay import relay
 from chatsite.chat.semantic import forget_erased
@@ -57,7 +59,7 @@ class Check(msgspec.Struct, frozen=True, tag="check"):
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What is made again, as it travels to the worker. `run` names this one making; `revision` is the model's."""
+    """What is made again, as it lies for the worker. `run` names this one making; `revision` is the model's."""
 
     run: UUID
     purpose: Refresh | Check
@@ -66,6 +68,28 @@ class Order(msgspec.Struct, frozen=True):
     segments: tuple[Segment, ...]
     sampling: Sampling
     revision: str
+
+
+def lay_down(order: Order, generation: UUID, kept: timedelta) -> None:
+    """Keeps the order for the worker that takes it; those that nobody took within `kept` go."""
+    AgainOrder.objects.filter(created_at__lt=timezone.now() - kept).delete()
+    AgainOrder.objects.create(run=order.run, generation_id=generation, order=msgspec.to_builtins(order))
+
+
+def taken(run: UUID) -> Order | None:
+    """The order, which is nobody else's from now on; None when it was taken, or erased with its answer."""
+    with transaction.atomic():
+        row = AgainOrder.objects.select_for_update().filter(pk=run).first()
+        if row is None:
+            return None
+        row.delete()
+    return msgspec.convert(row.order, Order)
+
+
+async def make_ordered(run: UUID) -> bool:
+    """Takes the order of that making and makes it."""
+    order = await run_in_db(taken, run)
+    return order is not None and await make(order)
 
 
 async def make(order: Order) -> bool:

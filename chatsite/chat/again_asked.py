@@ -11,7 +11,8 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from uuid import uuid4
+from datetime import timedelta
+from uuid import UUID, uuid4
 
 import msgspec
 from celery import current_app
@@ -20,7 +21,7 @@ from django.db import Error as DatabaseError
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from chatsite.chat.again import Check, Order, Refresh
+from chatsite.chat.again import Check, Order, Refresh, lay_down
 from chatsite.chat.semantic import Looked, leading_of
 from chatsite.chat.turn import Turn
 from chatsite.db import run_in_db
@@ -39,7 +40,7 @@ TASK = "chat.make_again"
 # The broker drops what no worker took by then, and the place is free again.
 TAKEN_WITHIN_S = 30.0
 SENT_WITHIN_S = 5.0
-# The broker is no place for whole books.
+# A table for minutes is no place for whole books.
 MAX_CHARS = 100_000
 
 _sending: set[asyncio.Task[None]] = set()
@@ -49,7 +50,7 @@ def after_hit(turn: Turn, looked: Looked) -> None:
     """Returns at once; what is to be made again is on its way soon, or not at all."""
     order = _order(turn, looked)
     if order is not None:
-        task = asyncio.create_task(_sent(order), name=f"again {order.run}")
+        task = asyncio.create_task(_sent(order, turn.generation), name=f"again {order.run}")
         _sending.add(task)
         task.add_done_callback(_sending.discard)
 
@@ -110,10 +111,10 @@ def _ordered(turn: Turn, looked: Looked, purpose: Refresh | Check, segments: Seq
     )
 
 
-async def _sent(order: Order) -> None:
+async def _sent(order: Order, generation: UUID) -> None:
     try:
         async with asyncio.timeout(SENT_WITHIN_S):
-            if not await _is_engine_idle() or not await run_in_db(_reserved, order):
+            if not await _is_engine_idle() or not await run_in_db(_reserved, order, generation):
                 return
             await asyncio.to_thread(_send, order)
     except (EngineError, DatabaseError, OperationalError, TimeoutError) as error:
@@ -126,9 +127,12 @@ async def _is_engine_idle() -> bool:
     return stats.is_ready and not stats.waiting and not stats.waiting_offline
 
 
-def _reserved(order: Order) -> bool:
+def _reserved(order: Order, generation: UUID) -> bool:
     at_most = settings.CONFIG.cache_again_at_once
-    return again.reserve(_what(order), order.run, TAKEN_WITHIN_S, at_most)
+    if not again.reserve(_what(order), order.run, TAKEN_WITHIN_S, at_most):
+        return False
+    lay_down(order, generation, timedelta(seconds=TAKEN_WITHIN_S))
+    return True
 
 
 def _what(order: Order) -> str:
@@ -141,5 +145,4 @@ def _what(order: Order) -> str:
 
 
 def _send(order: Order) -> None:
-    payload = msgspec.to_builtins(order)
-    current_app.send_task(TASK, args=[payload], expires=TAKEN_WITHIN_S, retry=False)
+    current_app.send_task(TASK, args=[str(order.run)], expires=TAKEN_WITHIN_S, retry=False)

@@ -40,6 +40,7 @@ NAMES = {
     "chat.Message": "messages",
     "chat.Generation": "generations",
     "chat.Feedback": "feedback",
+    "chat.AgainOrder": "again",
 }
 NAMES_OF_A_PERSON = NAMES | {
     "chat.PromptTemplate": "templates",

@@ -202,6 +202,19 @@ class Generation(models.Model):
         )
 
 
+class AgainOrder(models.Model):
+    """What a worker is to make once more, with its words. They lie here, so that the broker holds an id only, and they
+    go with the answer that gave rise to it."""
+
+    run = models.UUIDField(primary_key=True)
+    generation = models.ForeignKey(Generation, on_delete=models.CASCADE, related_name="+")
+    order = models.JSONField()
+    created_at = models.DateTimeField(default=timezone.now, db_index=True)
+
+    def __str__(self) -> str:
+        return str(self.run)
+
+
 class PromptTemplate(models.Model):
     """A text with variables that starts a message; without an owner it is everybody's."""
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from uuid import UUID
 
-import msgspec
 from celery import shared_task
 
 from chatsite.accounts.callers import caller_of_user
@@ -56,9 +55,9 @@ def erase_guests() -> int:
 @shared_task(
     name="chat.make_again", acks_late=False, reject_on_worker_lost=False, time_limit=AGAIN_KILLED_AFTER_S
 )
-def make_again(order: dict[str, Any]) -> bool:
+def make_again(run_id: str) -> bool:
     """Makes an answer once more, unseen; whether something came of it."""
-    return run(again.make(msgspec.convert(order, again.Order)))
+    return run(again.make_ordered(UUID(run_id)))
 
 
 @shared_task(name="chat.settle_erasures")

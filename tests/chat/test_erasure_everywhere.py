@@ -23,6 +23,7 @@ from chatsite.accounts.models import Identity, Quota, QuotaUse, Tenant, UsageRec
 from chatsite.chat import erasure as chat_erasure
 from chatsite.chat import receipts, tasks
 from chatsite.chat.models import (
+    AgainOrder,
     Conversation,
     ErasureReceipt,
     ExportLink,
@@ -68,6 +69,7 @@ def fill(person: User) -> list[str]:
     rule = CacheRule.objects.create(name=f"for {person.pk}", sharing="public")
     word, answer = person.username, fill_conversation(person)
     generation = answer.generation.pk
+    AgainOrder.objects.create(run=uuid4(), generation=answer.generation, order={"served": word})
     PromptTemplate.objects.create(owner=person, title=word, body=word)
     ExportLink.objects.create(sha256=word, user=person, form="x", expires_at=timezone.now())
     key, _secret = keys.create_key(person, word, ["chat"])
@@ -181,10 +183,11 @@ async def test_nothing_of_an_erased_person_stands_in_any_table(engine: Any) -> N
     told = {line["store"]: (line["erased"], line["kept"]) for line in shown["stores"]}
     assert shown["finished_at"] is not None and all(line["at"] for line in shown["stores"])
     assert told == {
-        "account": (1, 0), "answers": (0, 0), "audit": (3, 0), "cache": (1, 0), "conversations": (1, 0),
-        "event_logs": (None, 0), "exports": (1, 0), "feedback": (1, 0), "flights": (1, 0), "generations": (1, 0),
+        "account": (1, 0), "again": (1, 0), "answers": (0, 0), "audit": (3, 0), "cache": (1, 0),
+        "conversations": (1, 0), "event_logs": (None, 0), "exports": (1, 0), "feedback": (1, 0),
+        "flights": (1, 0), "generations": (1, 0),
         "identities": (1, 0), "keys": (1, 0), "kv": (0, 0), "messages": (2, 0), "quota_counts": (2, 0),
-        "quotas": (1, 0), "sessions": (1, 0), "sign_in_counts": (1, 0), "templates": (1, 0), "usage": (0, 1),
+        "quotas": (1, 0), "sessions": (1, 0), "sign_in_counts": (2, 0), "templates": (1, 0), "usage": (0, 1),
     }  # fmt: skip
     assert f"user:{person.pk}" not in json.dumps(shown) and person.username not in json.dumps(shown)
     audit = await run_in_db(lambda: list(LogEntry.objects.values_list("user__username", "change_message")))
