@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from chatsite.openapi import tools
-from chatsite.v1 import embeddings, prompts, sampling, schema, turns
+from chatsite.v1 import embeddings, prompts, response_format, sampling, schema, turns
 
 REF = "#/components/schemas/{name}"
 REQUESTS = (
@@ -66,6 +66,11 @@ CONTENT: dict[str, Any] = {
         {"type": "array", "items": {"$ref": REF.format(name="Part")}, "minItems": 1},
     ]
 }
+FORMAT = {
+    "enum": list(response_format.TYPES),
+    "description": "`json_schema` needs a name and takes a schema.",
+}
+SCHEMA_NAME = {"type": "string", "pattern": f"^{response_format.SCHEMA_NAME.pattern}$"}
 MESSAGE: dict[str, dict[str, Any]] = {
     "role": {"enum": [role for role in prompts.ROLES if role != "tool"]},
     "content": CONTENT,
@@ -83,6 +88,9 @@ INSTEAD: dict[str, dict[str, dict[str, Any]]] = {
         "encoding_format": {"enum": ["float", "base64", None]},
         "dimensions": {"type": ["integer", "null"], "description": "The model's own number; it has no other."},
     },
+    "ResponseFormat": {"type": FORMAT},
+    "TextFormat": {"type": FORMAT},
+    "JsonSchema": {"name": SCHEMA_NAME},
     "Message": MESSAGE,
     "Item": MESSAGE | {"type": {"enum": ["message", None]}},
     "Part": {"type": {"enum": list(prompts.TEXT_PARTS)}, "text": {"type": "string"}},
@@ -95,6 +103,7 @@ REQUIRED = {
     "EmbeddingsRequest": ["model", "input"],
     "Message": ["role", "content"],
     "Item": ["role", "content"],
+    "JsonSchema": ["name"],
     "Part": ["type", "text"],
 }
 # Refused by their doors unless they ask for nothing, or of another kind of message or item.
@@ -126,8 +135,7 @@ def request_schemas() -> dict[str, dict[str, Any]]:
         }
     schemas |= tools.tool_schemas(CONTENT)
     del schemas["CalledFunction"]  # a part of a call
-    schemas["ChatRequest"] |= {"allOf": [TOP_NEEDS_LOGPROBS, tools.CHOICE_NEEDS_TOOLS]}
-    schemas["ResponsesRequest"] |= tools.CHOICE_NEEDS_TOOLS
+    schemas["ChatRequest"] |= TOP_NEEDS_LOGPROBS
     return schemas
 
 

@@ -13,7 +13,7 @@ from inference.tools.functions import MAX_FUNCTIONS, NAME, RESERVED
 REF = "#/components/schemas/{name}"
 NULL = {"type": "null"}
 NAME_OF_CALLED = {"type": "string", "pattern": f"^{NAME.pattern}$"}
-NAME_OF_FUNCTION = NAME_OF_CALLED | {"description": f"Not one of: {', '.join(sorted(RESERVED))}."}
+NAME_OF_FUNCTION = NAME_OF_CALLED | {"description": f"None of: {', '.join(sorted(RESERVED))}."}
 ARGUMENTS = {
     "type": "string",
     "description": "The arguments as the JSON text of an object.",
@@ -64,14 +64,6 @@ RESPONSES = PARALLEL | {
     "tool_choice": _choice(
         _object({"type": {"const": "function"}, "name": NAME_OF_FUNCTION}, "type", "name")
     ),
-}
-# A call must be wanted of something.
-CHOICE_NEEDS_TOOLS = {
-    "if": {
-        "properties": {"tool_choice": {"anyOf": [{"const": "required"}, {"type": "object"}]}},
-        "required": ["tool_choice"],
-    },
-    "then": {"properties": {"tools": {"type": "array", "minItems": 1}}, "required": ["tools"]},
 }
 
 

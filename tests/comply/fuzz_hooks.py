@@ -19,7 +19,8 @@ LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 MAX_ANSWERS = 8  # to all prompts of a request together
 DEFAULT_LIMIT = 16  # of text completions
 MAX_TOKEN_ID = 2**31 - 1
-NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+HELD = {"name": "answer", "schema": {"type": "object"}}
+NAME = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
 
 
 @schemathesis.hook
@@ -41,42 +42,53 @@ def map_body(context: Any, body: Any) -> Any:
     if isinstance(body.get("n"), int | float) and isinstance(body.get("prompt"), list):
         body["n"] = min(body["n"], MAX_ANSWERS // max(1, min(MAX_ANSWERS, len(body["prompt"]))))
     _make_tools_fit(body)
+    _make_format_fit(body)
     return body
 
 
 def _make_tools_fit(body: dict[str, Any]) -> None:
     """Functions have names of their own and schemas that can be held; a choice is one of them; arguments are JSON."""
-    tools = body.get("tools")
-    functions = (
-        [tool.get("function", tool) for tool in tools if isinstance(tool, dict)]
-        if isinstance(tools, list)
-        else []
-    )
-    for number, function in enumerate(functions):
-        if (
-            isinstance(function, dict)
-            and isinstance(function.get("name"), str)
-            and NAME.fullmatch(function["name"])
-        ):
-            function["name"] = f"f{number}"
-        if isinstance(function, dict) and isinstance(function.get("parameters"), dict):
-            function["parameters"] = {"type": "object"}
-    choice = body.get("tool_choice")
-    named = choice.get("function", choice) if isinstance(choice, dict) else None
-    if functions and isinstance(named, dict) and isinstance(named.get("name"), str):
-        named["name"] = "f0"
-    for message in [
-        one for name in ("messages", "input") if isinstance(body.get(name), list) for one in body[name]
-    ]:
-        called = message.get("tool_calls") if isinstance(message, dict) else None
-        calls = (
-            [call.get("function") for call in called if isinstance(call, dict)]
-            if isinstance(called, list)
-            else []
-        )
-        for call in [message, *calls]:
-            if isinstance(call, dict) and isinstance(call.get("arguments"), str):
+    for number, tool in enumerate(_objects(body.get("tools"))):
+        for function in (tool, *_objects([tool.get("function")])):
+            _name_it(function, f"f{number}")
+            if isinstance(function.get("parameters"), dict):
+                function["parameters"] = {"type": "object"}
+    for choice in _objects([body.get("tool_choice")]):
+        for named in (choice, *_objects([choice.get("function")])):
+            _name_it(named, "f0")
+    for message in [*_objects(body.get("messages")), *_objects(body.get("input"))]:
+        called = [call.get("function") for call in _objects(message.get("tool_calls"))]
+        for call in (message, *_objects(called)):
+            _name_it(call, "f0")
+            if isinstance(call.get("arguments"), str):
                 call["arguments"] = "{}"
+
+
+def _objects(given: Any) -> list[dict[str, Any]]:
+    return [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+
+
+def _name_it(function: dict[str, Any], name: str) -> None:
+    """Where it has a name that the schema allows; Python's `$` lets a line end pass."""
+    if isinstance(function.get("name"), str) and NAME.search(function["name"]):
+        function["name"] = name
+
+
+def _make_format_fit(body: dict[str, Any]) -> None:
+    """A schema that is asked for is there, has a name, and can be held; a call that is wanted has functions."""
+    if not _objects(body.get("tools")) and isinstance(body.get("tool_choice"), dict | str):
+        body["tool_choice"] = "none"
+    for holder in (
+        body.get("response_format"),
+        *(text.get("format") for text in _objects([body.get("text")])),
+    ):
+        for asked in _objects([holder]):
+            if asked.get("type") != "json_schema":
+                asked.pop("json_schema", None)
+            elif holder is body.get("response_format"):
+                asked["json_schema"] = HELD
+            else:
+                asked.update(HELD)
 
 
 def _token(given: Any) -> Any:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from inspect import getclosurevars
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +49,8 @@ def served() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for route, view in routes(get_resolver().url_patterns):
         if re.match(r"/(v1|api)(/|$)", route) and route not in NOWHERE:
-            by_method = getattr(getattr(view, "__self__", None), "operations", ())
+            # django-ninja's view is a closure over the object that knows its operations.
+            by_method = getattr(getclosurevars(view).nonlocals.get("self"), "operations", ())
             methods = {method.lower() for operation in by_method for method in operation.methods}
             found.setdefault(route, set()).update(methods)
     return found
@@ -153,3 +156,58 @@ def _resolved(document: dict[str, Any], response: dict[str, Any]) -> dict[str, A
     if "$ref" not in response:
         return response
     return document["components"]["responses"][response["$ref"].rsplit("/", 1)[-1]]
+
+
+def _without_a_path(document: dict[str, Any]) -> None:
+    del document["paths"]["/v1/embeddings"]
+
+
+def _with_a_path_that_is_not_there(document: dict[str, Any]) -> None:
+    document["paths"]["/v1/audio"] = document["paths"]["/v1/models"]
+
+
+def _without_a_method(document: dict[str, Any]) -> None:
+    del document["paths"]["/api/keys"]["post"]
+
+
+def _with_an_example_of_another_time(document: dict[str, Any]) -> None:
+    del document["paths"]["/v1/models"]["get"]["responses"]["200"]["content"]["application/json"]["example"][
+        "data"
+    ]
+
+
+def _with_an_event_of_another_time(document: dict[str, Any]) -> None:
+    content = document["paths"]["/v1/chat/completions"]["post"]["responses"]["200"]["content"]
+    content["text/event-stream"]["example"]["data"] = "{}"
+
+
+def _without_an_example(document: dict[str, Any]) -> None:
+    del document["paths"]["/v1/completions"]["post"]["requestBody"]["content"]["application/json"]["example"]
+
+
+def _without_a_code(document: dict[str, Any]) -> None:
+    document["components"]["schemas"]["Error"]["properties"]["error"]["properties"]["code"]["examples"].pop()
+
+
+def _with_a_field_of_any_type(document: dict[str, Any]) -> None:
+    document["components"]["schemas"]["ChatRequest"]["properties"]["seed"] = {}
+
+
+MUTANTS = {
+    _without_a_path: test_what_is_served_is_documented_and_nothing_else,
+    _with_a_path_that_is_not_there: test_what_is_served_is_documented_and_nothing_else,
+    _without_a_method: test_what_is_served_is_documented_and_nothing_else,
+    _with_an_example_of_another_time: test_every_example_is_valid_against_its_own_schema,
+    _with_an_event_of_another_time: test_every_example_is_valid_against_its_own_schema,
+    _without_an_example: test_every_example_is_valid_against_its_own_schema,
+    _without_a_code: test_every_error_code_is_in_the_document_and_on_the_page,
+    _with_a_field_of_any_type: test_no_field_of_a_request_is_left_without_a_type,
+}
+
+
+@pytest.mark.parametrize("mutate", MUTANTS, ids=lambda mutate: mutate.__name__.strip("_"))
+def test_each_promise_has_a_mutant_that_is_noticed(mutate: Callable[[dict[str, Any]], None]) -> None:
+    mutant = deepcopy(dict(api.get_openapi_schema()))
+    mutate(mutant)
+    with pytest.raises(AssertionError):
+        MUTANTS[mutate](mutant)
