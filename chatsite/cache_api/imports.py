@@ -38,7 +38,11 @@ async def list_cache_imports(request: HttpRequest) -> list[dict[str, Any]]:
     return await run_in_db(_listed, request)
 
 
-@router.post("", response={200: ImportOut, 202: ImportOut})
+@router.post(
+    "",
+    response={200: ImportOut, 202: ImportOut},
+    openapi_extra={"responses": {404: {"$ref": "#/components/responses/NotFound"}}},
+)
 async def begin_cache_import(
     request: HttpRequest, form: Form[ImportIn], file: File[UploadedFile]
 ) -> Status[dict[str, Any]]:
@@ -69,6 +73,8 @@ def _one(request: HttpRequest, import_id: int) -> dict[str, Any]:
 def _begun(request: HttpRequest, given: ImportIn, file: UploadedFile) -> dict[str, Any]:
     allow(request, "add_cacheentry")
     file.seek(0)  # whoever parsed the request has read to its end
+    if not imports.FileForm.base_fields["rule"].queryset.filter(pk=given.rule).exists():  # type: ignore[attr-defined]
+        raise NotFound("There is no such rule that shares its answers.")
     form = imports.FileForm(given.dict(exclude={"dry_run"}), {"file": file})
     if not form.is_valid():
         raise refused(form)

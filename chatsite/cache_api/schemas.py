@@ -11,6 +11,7 @@ from pydantic import ConfigDict
 Text = Annotated[str, Field(max_length=1000)]
 Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Share = Annotated[float, Field(ge=0, le=1)]
+SAYS_SOMETHING = r"[^\s]"
 Id = Annotated[int, Field(ge=1, lt=2**63)]
 
 RULE: dict[str, Any] = {
@@ -57,7 +58,7 @@ class RuleIn(RuleChange):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"example": RULE})
 
-    name: Annotated[str, Field(min_length=1, max_length=100)]
+    name: Annotated[str, Field(max_length=100, pattern=SAYS_SOMETHING)]
 
 
 class DryRunIn(RuleChange):
@@ -188,7 +189,7 @@ class EntryChange(Schema):
 
     model_config = ConfigDict(json_schema_extra={"example": {"answer": "From 9 to 17."}})
 
-    answer: Annotated[str, Field(min_length=1, max_length=200_000)]
+    answer: Annotated[str, Field(max_length=200_000, pattern=SAYS_SOMETHING)]
     answer_sha256: Annotated[str, Field(max_length=100)] | None = None
 
 
@@ -223,7 +224,7 @@ class TryIn(Schema):
 
     model_config = ConfigDict(json_schema_extra={"example": {"text": "When do you open?", "tenant": "1"}})
 
-    text: Annotated[str, Field(min_length=1, max_length=20_000)]
+    text: Annotated[str, Field(max_length=20_000, pattern=SAYS_SOMETHING)]
     tenant: Annotated[str, Field(max_length=64)] = ""
     model: Annotated[str, Field(max_length=200)] = ""
     owner: Annotated[str, Field(max_length=64)] = ""

@@ -45,10 +45,13 @@ def allow(request: HttpRequest, permission: str) -> None:
 
 
 def refused(form: forms.BaseForm) -> ApiError:
-    """The first thing that is wrong with a form, as an error of the API."""
+    """The first thing that is wrong with a form, as an error of the API; 409 for a name that another row has."""
     name, errors = next(iter(form.errors.items()))
     param = None if name == forms.forms.NON_FIELD_ERRORS else name
-    return ApiError(400, "invalid_value", " ".join(map(str, errors)), param=param)
+    said = " ".join(map(str, errors))
+    if form.errors.as_data()[name][0].code == "unique":
+        return ApiError(409, "name_taken", said, param=param)
+    return ApiError(400, "invalid_value", said, param=param)
 
 
 async def in_thread(work: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:

@@ -39,6 +39,8 @@ CODES: dict[str, int] = {
     "unknown_url": 404,
     "method_not_allowed": 405,
     "too_many_keys": 409,
+    "name_taken": 409,
+    "rules_changed": 409,
     "not_continuable": 409,
     "message_too_long": 413,
     "body_too_large": 413,

@@ -98,7 +98,8 @@ async def test_rules_are_made_changed_ordered_and_deleted_as_on_their_pages(ask:
     ):
         status, error = await ask("patch", url, bad)
         assert (status, error["error"]["param"].rpartition(".")[2]) == (400, param)
-    assert (await ask("post", "/rules", {"name": "Hours"}))[1]["error"]["param"] == "name"
+    status, error = await ask("post", "/rules", {"name": "Hours"})
+    assert (status, error["error"]["code"], error["error"]["param"]) == (409, "name_taken", "name")
     status, changed = await ask("patch", url, {"ttl_s": 120, "examples": ["when, do you open?"]})
     assert (status, changed["ttl_s"], changed["examples"]) == (200, 120, ["when, do you open?"])
     assert changed["keywords"] == made["keywords"], "what was not given stays"
@@ -106,7 +107,7 @@ async def test_rules_are_made_changed_ordered_and_deleted_as_on_their_pages(ask:
     status, listed = await ask("put", "/rules/order", {"ids": [other["id"], made["id"]]})
     assert (status, [rule["priority"] for rule in listed]) == (200, [10, 20])
     assert [rule["name"] for rule in listed] == ["Other", "Hours"]
-    assert (await ask("put", "/rules/order", {"ids": [made["id"]]}))[0] == 400
+    assert (await ask("put", "/rules/order", {"ids": [made["id"]]}))[0] == 409
     status, tried = await ask("post", "/rules/dry-run", {"rule": made["id"], "keywords": ["x"]})
     assert (status, tried["num_matched"]) == (200, 0)
     assert (await ask("get", url))[1]["keywords"] == made["keywords"], "nothing was saved"
