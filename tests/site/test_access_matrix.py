@@ -162,7 +162,7 @@ ROWS = (
     # The cache's administration; nothing of it stands in these requests
     Row("api/cache/rules", "GET", staffs(200)),
     Row("api/cache/rules", "POST", staffs(400), body={}),
-    Row("api/cache/rules/order", "PUT", staffs(400), body={"ids": []}),
+    Row("api/cache/rules/order", "PUT", staffs(409), body={"ids": []}),
     Row("api/cache/rules/presets", "POST", staffs(200), body={}),
     Row("api/cache/rules/dry-run", "POST", staffs(200), body={}),
     Row("api/cache/rules/<rule_id>", "GET", staffs(404), "/api/cache/rules/999999"),
