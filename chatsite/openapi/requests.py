@@ -134,7 +134,8 @@ def request_schemas() -> dict[str, dict[str, Any]]:
             "maxItems": prompts.MAX_MESSAGES,
         }
     schemas |= tools.tool_schemas(CONTENT)
-    del schemas["CalledFunction"]  # a part of a call
+    for part in ("CalledFunction", "ToolCall"):  # described as `MadeCall`; answers have their own
+        del schemas[part]
     schemas["ChatRequest"] |= TOP_NEEDS_LOGPROBS
     return schemas
 

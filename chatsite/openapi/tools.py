@@ -31,7 +31,7 @@ FUNCTION = {
 PARALLEL = {"parallel_tool_calls": {"anyOf": [{"type": "boolean"}, NULL]}}
 CALLS = {
     "type": "array",
-    "items": {"$ref": REF.format(name="ToolCall")},
+    "items": {"$ref": REF.format(name="MadeCall")},
     "minItems": 1,
     "maxItems": MAX_FUNCTIONS,
 }
@@ -75,7 +75,7 @@ def tool_schemas(text_content: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {
         "ChatTool": _object(of_function | {"function": _object(FUNCTION, "name")}, "type", "function"),
         "ResponseTool": _object(of_function | FUNCTION, "type", "name"),
-        "ToolCall": _object(
+        "MadeCall": _object(
             kind | {"id": {"type": "string"}, "function": _object(called, "name")},
             "function",
         ),
