@@ -7,7 +7,7 @@ staff who owns nothing here; the owner. The socket's frames are in test_socket_a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import httpx2
@@ -48,6 +48,9 @@ class Row:
     by_key: bool = False  # people come with their keys instead of their sessions
     form: dict[str, str] | None = None
     guest: int | None = None  # where a guest gets another status than another person
+
+    def path_for(self, rows: Property) -> str:
+        return (self.path or f"/{self.route}").format(**asdict(rows))
 
     def status_for(self, identity: str) -> int:
         if identity == "guest" and self.guest is not None:
@@ -278,13 +281,7 @@ def _with_key(site: LiveSite, key: str) -> httpx2.Client:
 def test_each_identity_gets_its_status(site: LiveSite, people: People, row: Row) -> None:
     rows = Property()
     give(site, "owner", rows)
-    path = (row.path or f"/{row.route}").format(
-        conversation=rows.conversation,
-        message=rows.message,
-        generation=rows.generation,
-        key=rows.key,
-        template=rows.template,
-    )
+    path = row.path_for(rows)
     identities = [name for name in (*LIKE, *IDENTITIES) if not (row.by_key and name == "guest")]
     got = {
         name: people.client(name, row).request(row.method, path, json=row.body).status_code
@@ -301,9 +298,7 @@ def test_each_scope_opens_its_routes_and_no_other(site: LiveSite, people: People
         is_open = scope in row.opened_by()
         if is_open:
             give(site, "owner", rows)
-        path = (row.path or f"/{row.route}").format(
-            conversation=rows.conversation, message=rows.message, generation=rows.generation, key=rows.key
-        )
+        path = row.path_for(rows)
         got[scope] = people.keys[scope].request(row.method, path, json=row.body).status_code
         expected[scope] = row.status_for("owner" if is_open else "scopeless")
     assert got == expected
@@ -319,13 +314,7 @@ def test_foreign_and_unknown_look_the_same(site: LiveSite, people: People, row: 
     give(site, "owner", rows)
 
     def body(of: Property) -> str:
-        path = row.path.format(
-            conversation=of.conversation,
-            message=of.message,
-            generation=of.generation,
-            key=of.key,
-            template=of.template,
-        )
+        path = row.path_for(of)
         return people.sessions["other"].request(row.method, path, json=row.body).text
 
     assert body(rows) == body(unknown)
@@ -337,13 +326,7 @@ def test_foreign_and_unknown_look_the_same(site: LiveSite, people: People, row: 
 def test_a_session_without_the_csrf_token_changes_nothing(site: LiveSite, people: People, row: Row) -> None:
     rows = Property()
     give(site, "owner", rows)
-    path = (row.path or f"/{row.route}").format(
-        conversation=rows.conversation,
-        message=rows.message,
-        generation=rows.generation,
-        key=rows.key,
-        template=rows.template,
-    )
+    path = row.path_for(rows)
     response = people.sessions["owner"].request(row.method, path, json=row.body, headers={"X-CSRFToken": ""})
     assert response.status_code == 403
     assert response.json()["error"]["code"] == "csrf_failed"
