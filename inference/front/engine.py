@@ -143,7 +143,9 @@ class Engine:
         # The form of an answer that went on is made with the next question.
         if generation is not None and generation.is_live and not request.continues_answer:
             kept = without_oldest(request.segments, submitted.trimmed_messages)
-            self._canonical.on_asked(replace(request, segments=tuple(kept), tools=self._offers.shown(request)))
+            self._canonical.on_asked(
+                replace(request, segments=tuple(kept), tools=self._offers.shown(request))
+            )
         return submitted
 
     async def check(self, request: GenerateRequest) -> None:
