@@ -6,7 +6,6 @@ The mistakes are those that engines really make; each mutant says which.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -119,14 +118,14 @@ def test_broken_numbers_that_are_sampled_are_noticed(make_driver, monkeypatch) -
 
 def test_a_batch_that_fails_together_is_noticed(make_driver, monkeypatch) -> None:
     """One broken row ends everybody's answer."""
-    outcomes = forward._outcomes
+    outcomes = forward.Forward._outcomes
 
-    def together(chunks: Sequence[Any], logits: torch.Tensor) -> list[Outcome]:
-        made = outcomes(chunks, logits)
+    def together(self: forward.Forward, chunks: Any, logits: torch.Tensor) -> list[Outcome]:
+        made = outcomes(self, chunks, logits)
         errors = [outcome for outcome in made if outcome.error]
         return [errors[0]] * len(made) if errors else made
 
-    monkeypatch.setattr(forward, "_outcomes", together)
+    monkeypatch.setattr(forward.Forward, "_outcomes", together)
     with broken():
         core_rules.poison_fails_alone(make_driver, "llama")
 
