@@ -73,8 +73,6 @@ def _one(request: HttpRequest, import_id: int) -> dict[str, Any]:
 def _begun(request: HttpRequest, given: ImportIn, file: UploadedFile) -> dict[str, Any]:
     allow(request, "add_cacheentry")
     file.seek(0)  # whoever parsed the request has read to its end
-    if not imports.FileForm.base_fields["rule"].queryset.filter(pk=given.rule).exists():  # type: ignore[attr-defined]
-        raise NotFound("There is no such rule that shares its answers.")
     form = imports.FileForm(given.dict(exclude={"dry_run"}), {"file": file})
     if not form.is_valid():
         raise refused(form)

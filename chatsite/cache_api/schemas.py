@@ -202,10 +202,20 @@ class ActIn(Schema):
     ids: Annotated[list[Id], Field(min_length=1, max_length=1000)]
 
 
+AT_LEAST_ONE: list[Any] = [
+    {"required": [name], "properties": {name: {"type": kind, "pattern": SAYS_SOMETHING}}}
+    for name, kind in {
+        "rule": "integer", "older_than_h": "integer", "model_revision": "string", "tenant": "string", "owner": "string",
+    }.items()
+]  # fmt: skip
+
+
 class EvictIn(Schema):
     """What the answers to evict have in common; at least one thing. `dry_run` only counts them."""
 
-    model_config = ConfigDict(json_schema_extra={"example": {"older_than_h": 24, "dry_run": True}})
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"older_than_h": 24, "dry_run": True}, "anyOf": AT_LEAST_ONE}
+    )
 
     rule: Id | None = None
     model_revision: Annotated[str, Field(max_length=200)] = ""

@@ -11,6 +11,7 @@ from typing import ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
 from django import forms
+from django.core.exceptions import NON_FIELD_ERRORS
 from django.db import connections
 from django.http import HttpRequest
 
@@ -45,11 +46,17 @@ def allow(request: HttpRequest, permission: str) -> None:
 
 
 def refused(form: forms.BaseForm) -> ApiError:
-    """The first thing that is wrong with a form, as an error of the API; 409 for a name that another row has."""
+    """The first thing that is wrong with a form, as an error of the API.
+
+    404 for a row that is not there, 409 for a name that another one has.
+    """
     name, errors = next(iter(form.errors.items()))
-    param = None if name == forms.forms.NON_FIELD_ERRORS else name
+    param = None if name == NON_FIELD_ERRORS else name
     said = " ".join(map(str, errors))
-    if form.errors.as_data()[name][0].code == "unique":
+    code = form.errors.as_data()[name][0].code
+    if code == "invalid_choice":
+        return ApiError(404, "not_found", f"There is no such {name}.", param=param)
+    if code == "unique":
         return ApiError(409, "name_taken", said, param=param)
     return ApiError(400, "invalid_value", said, param=param)
 
