@@ -116,9 +116,8 @@ class PromptBuilder:
             raise InvalidRequest("only an answer in words, behind a question, can go on")
         asked, begun = segments[:-1], segments[-1]
         prompt = self.build(asked, tools=tools, add_generation_prompt=add_generation_prompt)
-        draft = _Draft(
-            [_Fixed(tuple(prompt.ids), prompt.text)], prompt.num_ledger_tokens, prompt.num_fallbacks
-        )
+        draft = _Draft(prompt.num_ledger_tokens, prompt.num_fallbacks)
+        draft.parts.append(_Fixed(tuple(prompt.ids), prompt.text))
         self._add_segment(draft, Span(begun.text, 0, 0), begun)
         return Prompt(draft.text, self._encode(draft), draft.num_ledger_tokens, draft.num_fallbacks)
 
