@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from llguidance import LLMatcher, LLParserLimits, LLTokenizer
+from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
 
 from inference.core.grammar_text import GrammarNotUsable, text_of
 from inference.core.messages import Vocabulary
@@ -31,7 +31,7 @@ MAX_ERROR_CHARACTERS = 300
 _OUR_PLACE = re.compile(r'^(at \d+\(\d+\): )?failed to (compile JSON schema|parse "%json"): ')
 
 
-class _Tokens:
+class _Tokens(TokenizerWrapper):
     """What the library asks of a tokenizer; it is never called, because our grammars force no spelling."""
 
     is_tokenizer_wrapper = True
@@ -42,7 +42,7 @@ class _Tokens:
         self.special_token_ids = vocabulary.control_ids
         self.eos_token_id = vocabulary.end_ids[0]
 
-    def __call__(self, text: bytes) -> list[int]:
+    def __call__(self, s: str) -> list[int]:
         raise NotImplementedError
 
 

@@ -36,8 +36,14 @@ class Grammars:
         self._of: dict[str, Future[Matching]] = {}
 
     def learn(self, vocabulary: Vocabulary) -> None:
-        """The tokens of the model that is served."""
-        self._compiler = Compiler(vocabulary)
+        """The tokens of the model that is served. One that the library can't read costs grammars, and nothing else."""
+        try:
+            self._compiler = Compiler(vocabulary)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # the library's panics are no Exception
+            log.exception("the grammar library cannot read the model's vocabulary")
+            return
         self._fill_on = LLExecutor(min(MAX_FILL_THREADS, len(os.sched_getaffinity(0))))
 
     def begin(self, request: Admit) -> None:

@@ -225,8 +225,13 @@ def test_a_library_that_breaks_fails_its_own_sequences_only(make: Make) -> None:
     assert driver.end(good).error == "" and len(driver.ids(free)) == 5
 
 
-def test_without_a_vocabulary_an_answer_that_needs_one_fails_alone(make_driver: Make) -> None:
+@pytest.mark.parametrize("vocabulary", [None, Vocabulary([b"a", b"b"], [9], [10**9])])
+def test_without_a_vocabulary_an_answer_that_needs_one_fails_alone(
+    make_driver: Make, vocabulary: Vocabulary | None
+) -> None:
+    """None was told, or one that the library cannot read."""
     driver = make_driver()
+    driver.step(*([vocabulary] if vocabulary else []))
     bad, good = held(schema(SCHEMA)), held(None, max_tokens=5)
     driver.run(bad, good)
     assert "not known" in driver.end(bad).error and len(driver.ids(good)) == 5
