@@ -46,6 +46,7 @@ MIDDLEWARE = [
     "chatsite.middleware.json_errors",
     "chatsite.middleware.site_headers",
     "django.middleware.security.SecurityMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "chatsite.middleware.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -54,7 +55,6 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
 ROOT_URLCONF = "chatsite.urls"

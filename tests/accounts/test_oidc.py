@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -415,3 +417,19 @@ def test_staff_join_an_account_to_its_identity(client: Client, idp: Provider, ma
     assert staff.post("/admin/accounts/identity/add/", fields).status_code == 302
     sign_in(client, idp, "s-1")
     assert who(client) == ann
+
+
+def test_no_other_module_of_the_site_can_fetch_anything() -> None:
+    """S12: one module has a client for HTTP; it fetches what operators name, and never what users do."""
+    client = re.compile(
+        r"^\s*(?:from|import) (?:requests|httpx2?|urllib3|urllib\.request|aiohttp|http\.client|authlib)\b",
+        re.M,
+    )
+    root = Path(settings.BASE_DIR)
+    found = {
+        path.relative_to(root).as_posix()
+        for folder in ("chatsite", "semcache")
+        for path in (root / folder).rglob("*.py")
+        if client.search(path.read_text())
+    }
+    assert found == {"chatsite/accounts/oidc/provider.py"}

@@ -19,9 +19,8 @@ PATHS = (
 )
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_every_answer_is_guarded(site: LiveSite, path: str) -> None:
-    headers = httpx2.get(f"{site.url}{path}", timeout=60).headers
+def guard(headers: httpx2.Headers) -> None:
+    """Fails where a header is missing that every answer has."""
     policy = headers["content-security-policy"]
     for part in ("default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"):
         assert part in policy
@@ -32,7 +31,60 @@ def test_every_answer_is_guarded(site: LiveSite, path: str) -> None:
     assert headers["x-frame-options"] == "DENY"
     assert "camera=()" in headers["permissions-policy"]
     assert headers["x-request-id"].startswith("req_")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_answer_is_guarded(site: LiveSite, path: str) -> None:
+    headers = httpx2.get(f"{site.url}{path}", timeout=60).headers
+    guard(headers)
     assert "no-store" in headers["cache-control"] or "private" in headers["cache-control"]
+
+
+CLASSES = (
+    # method, path, headers, body, status: one of each kind of answer that the site gives
+    ("GET", "/", {}, None, 302),
+    ("HEAD", "/signin", {}, None, 200),
+    ("OPTIONS", "/signin", {}, None, 405),
+    ("GET", "/signout", {}, None, 405),
+    ("POST", "/signin", {}, b"x=1", 403),
+    ("GET", "/oidc/start", {}, None, 404),
+    ("GET", "/static/nothing.js", {}, None, 404),
+    ("GET", "/static/admin/css/base.css", {}, None, 200),
+    ("GET", "/signin", {"Host": "evil.example"}, None, 400),
+    ("GET", "/api/keys", {}, None, 401),
+    ("POST", "/api/keys", {}, b"{}", 401),
+    ("POST", "/v1/chat/completions", {}, b"{", 401),
+    ("DELETE", "/v1/models", {}, None, 401),
+    ("GET", "/api/openapi.json", {}, None, 302),
+    ("GET", "/metrics", {"X-Forwarded-For": "203.0.113.1"}, None, 401),
+    ("GET", "/health/ready", {}, None, 200),
+)
+
+
+def test_answers_of_every_class_are_guarded(site: LiveSite) -> None:
+    for method, path, headers, body, status in CLASSES:
+        answer = httpx2.request(method, f"{site.url}{path}", headers=headers, content=body, timeout=60)
+        assert answer.status_code == status, (method, path)
+        guard(answer.headers)
+        is_static = path.startswith("/static/") and status == 200
+        assert (
+            is_static
+            or "no-store" in answer.headers["cache-control"]
+            or "private" in answer.headers["cache-control"]
+        )
+
+
+def test_streams_are_guarded(site: LiveSite) -> None:
+    body = {
+        "model": "scripted",
+        "messages": [{"role": "user", "content": "hi"}],
+        "stream": True,
+        "max_tokens": 2,
+    }
+    bearer = {"Authorization": f"Bearer {site.key('streamer')}"}
+    answer = httpx2.post(f"{site.url}/v1/chat/completions", json=body, headers=bearer, timeout=60)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    guard(answer.headers)
 
 
 def test_two_requests_have_two_ids(site: LiveSite) -> None:
