@@ -74,6 +74,8 @@ SCHEMA_NAME = {"type": "string", "pattern": f"^{response_format.SCHEMA_NAME.patt
 MESSAGE: dict[str, dict[str, Any]] = {
     "role": {"enum": [role for role in prompts.ROLES if role != "tool"]},
     "content": CONTENT,
+    # A message that calls functions is of another kind.
+    "tool_calls": {"anyOf": [{"type": "null"}, {"type": "array", "maxItems": 0}]},
 }
 # Of a field of one struct: its whole schema, in place of the type that is checked later.
 INSTEAD: dict[str, dict[str, dict[str, Any]]] = {
@@ -108,7 +110,7 @@ REQUIRED = {
 }
 # Refused by their doors unless they ask for nothing, or of another kind of message or item.
 REFUSED = {
-    "Message": ("tool_calls", "tool_call_id"),
+    "Message": ("tool_call_id",),
     "Item": ("name", "arguments", "call_id", "output"),
     "CompletionRequest": ("echo", "suffix", "best_of"),
     "ResponsesRequest": ("previous_response_id", "background", "n"),

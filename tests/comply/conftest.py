@@ -34,6 +34,18 @@ def staff(site: LiveSite) -> Iterator[httpx2.Client]:
 
 
 @pytest.fixture(scope="package")
+def headers(site: LiveSite, key: str, staff: httpx2.Client) -> dict[str, dict[str, str]]:
+    """What generated requests bring, by the door they are for."""
+    cookies = "; ".join(f"{name}={value}" for name, value in staff.cookies.items())
+    staff_key = site.key(STAFF, "chat", "embeddings", "usage", "cache-admin")
+    return {
+        "v1": {"Authorization": f"Bearer {key}"},
+        "api": {"Authorization": f"Bearer {staff_key}"},
+        "session": {"Cookie": cookies, "X-CSRFToken": staff.cookies["csrftoken"]},
+    }
+
+
+@pytest.fixture(scope="package")
 def http(site: LiveSite, key: str) -> Iterator[httpx2.Client]:
     with httpx2.Client(base_url=site.url, headers={"Authorization": f"Bearer {key}"}, timeout=60) as plain:
         yield plain

@@ -46,6 +46,12 @@ def map_body(context: Any, body: Any) -> Any:
     return body
 
 
+@schemathesis.hook
+def map_query(context: Any, query: Any) -> Any:
+    """A cursor is what an answer gave before; a made-up one is only refused."""
+    return {name: value for name, value in query.items() if name != "cursor"} if query else query
+
+
 def _make_tools_fit(body: dict[str, Any]) -> None:
     """Functions have names of their own and schemas that can be held; a choice is one of them; arguments are JSON."""
     for number, tool in enumerate(_objects(body.get("tools"))):
