@@ -144,6 +144,7 @@ FIELDS: dict[str, tuple[dict[str, Any], int, str | None]] = {
 def test_a_field_that_is_wrong_is_named(
     http: httpx2.Client, model: str, body: dict[str, Any], status: int, param: str, streams: bool
 ) -> None:
+    """AP-03, AP-04, AP-06."""
     sent = (
         ({"stream": True} if streams else {})
         | body
@@ -189,6 +190,7 @@ GOOD = {
 
 @pytest.mark.parametrize("fields", GOOD.values(), ids=GOOD)
 def test_odd_but_good_requests_are_answered(http: httpx2.Client, model: str, fields: dict[str, Any]) -> None:
+    """AP-03, AP-06."""
     response = http.post(CHAT, json={"model": model, "messages": [USER]} | fields)
     assert response.status_code == 200, response.text
     assert response.json()["choices"][0]["message"]["content"]
