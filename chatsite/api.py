@@ -107,5 +107,6 @@ def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
 
 api.add_router("", "chatsite.accounts.api.router")
 api.add_router("", "chatsite.accounts.quotas.api.router")
+api.add_router("", "chatsite.accounts.usage_api.router")
 api.add_router("", "chatsite.chat.api.router")
 api.add_router("/cache", "chatsite.cache_api.router")

@@ -199,6 +199,12 @@ class WebConfig:
     coalesce_tokens: int = setting(
         "CHAT_COALESCE_TOKENS", 4, "Tokens that are sent without further wait.", between=(1, 1000)
     )
+    usage_keep_days: int = setting(
+        "CHAT_USAGE_KEEP_DAYS",
+        0,
+        "Older rows of the usage ledger are deleted, once their day is summed up; a week is always kept. 0: keep all.",
+        between=(0, 36_500),
+    )
     drain_s: float = setting(
         "CHAT_DRAIN_S",
         10.0,

@@ -95,6 +95,7 @@ class Hit:
 
     `took_ms` is how long it took to make, 0 where that is not known. `prompt_sha256` names the question it was made
     for; `is_stale`: past its time, and served while it is made anew. The answer hangs on `context` beside the question.
+    `generation` is the caller's name of the one that made it.
     """
 
     entry_id: int
@@ -111,6 +112,7 @@ class Hit:
     is_stale: bool = False
     sharing: str = "private"
     context: tuple[str, ...] = ()
+    generation: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

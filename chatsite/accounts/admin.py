@@ -1,4 +1,4 @@
-"""Tenants, users, keys and the usage ledger in the admin. A key's secret is shown once, when it is made."""
+"""Tenants, users and keys in the admin. A key's secret is shown once, when it is made."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from django.utils.translation import gettext_lazy as _
 
 from chatsite.accounts.forms import StaffSignInForm
 from chatsite.accounts.keys import create_key
-from chatsite.accounts.models import ApiKey, Identity, Quota, Tenant, UsageRecord, User
+from chatsite.accounts.ledger import admin as ledger_admin  # noqa: F401 - registers its tables
+from chatsite.accounts.models import ApiKey, Identity, Quota, Tenant, User
 from chatsite.accounts.quota_admin import QuotaAdmin
 from chatsite.chat.erasure import erase_user_rows
 from chatsite.chat.models import Conversation, Message
@@ -133,31 +134,3 @@ class ApiKeyAdmin(admin.ModelAdmin):
     def revoke_keys(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
         num_revoked = queryset.filter(revoked_at__isnull=True).update(revoked_at=timezone.now())
         self.message_user(request, _("%(count)d keys were revoked.") % {"count": num_revoked})
-
-
-@admin.register(UsageRecord)
-class UsageRecordAdmin(admin.ModelAdmin):
-    list_display = (
-        "created_at",
-        "user",
-        "tenant",
-        "model",
-        "origin",
-        "state",
-        "prompt_tokens",
-        "reused_tokens",
-        "generated_tokens",
-    )
-    list_filter = ("origin", "state", "tenant")
-    list_select_related = ("user", "tenant")
-    date_hierarchy = "created_at"
-    show_full_result_count = False
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: UsageRecord | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: UsageRecord | None = None) -> bool:
-        return False

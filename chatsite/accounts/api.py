@@ -1,30 +1,24 @@
-"""`/api/keys` and `/api/usage`: a person's own keys and what was used.
-
-Keys are managed in a session only: a key must not make or end keys. Usage can also be read with the scope `usage`.
-"""
+"""`/api/keys`: a person's own keys, in a session only: a key must not make or end keys."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, get_args
 from uuid import UUID
 
-from django.db.models import Count, Q, Sum
-from django.db.models.functions import TruncDate
 from django.http import HttpRequest
 from django.utils import timezone
 from ninja import Field, Router, Schema, Status
 
 from chatsite.accounts import keys, rotation
 from chatsite.accounts.auth import SessionOrKey
-from chatsite.accounts.models import ApiKey, UsageRecord, User
+from chatsite.accounts.models import ApiKey, User
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
 from chatsite.declared import refusals
 from chatsite.errors import InvalidRequest, NotFound, RequestError
 
 MAX_KEYS = 50
-MAX_DAYS = 90
 DAY_S = 86_400
 MAX_GRACE_S = int(rotation.MAX_GRACE.total_seconds())
 
@@ -74,17 +68,6 @@ class RotationIn(Schema):
     )
 
 
-class DayOut(Schema):
-    """What one day used, by where the answers came from."""
-
-    day: str
-    answers: int
-    cache_hits: int
-    prompt_tokens: int
-    reused_tokens: int
-    generated_tokens: int
-
-
 SESSION = SessionOrKey()
 
 router = Router(tags=["account"])
@@ -120,14 +103,6 @@ async def revoke_key(request: HttpRequest, key_id: UUID) -> Status[None]:
     if not await run_in_db(keys.revoke, _caller(request).user_id, key_id):
         raise NotFound("There is no such key.")
     return Status(204, None)
-
-
-@router.get("/usage", response=list[DayOut], auth=SessionOrKey("usage"), url_name="usage")
-async def usage(
-    request: HttpRequest, days: Annotated[int, Field(ge=1, le=MAX_DAYS)] = 30
-) -> list[dict[str, Any]]:
-    """Own usage by day (UTC), newest first."""
-    return await run_in_db(_usage_of, _caller(request).user_id, days)
 
 
 def _caller(request: HttpRequest) -> Caller:
@@ -171,28 +146,3 @@ def _check_number(user_id: int) -> None:
 
 def _in_days(days: int | None) -> datetime | None:
     return None if days is None else timezone.now() + timedelta(days=days)
-
-
-def _usage_of(user_id: int, days: int) -> list[dict[str, Any]]:
-    recent = UsageRecord.objects.filter(
-        user_id=user_id, created_at__gte=timezone.now() - timedelta(days=days)
-    )
-    by_day = recent.annotate(on=TruncDate("created_at", tzinfo=UTC)).values("on").order_by("-on")
-    sums = by_day.annotate(
-        answers=Count("pk", filter=Q(kind=UsageRecord.Kind.ANSWER)),
-        cache_hits=Count("pk", filter=~Q(origin="model")),
-        prompt=Sum("prompt_tokens"),
-        reused=Sum("reused_tokens"),
-        generated=Sum("generated_tokens"),
-    )
-    return [
-        {
-            "day": row["on"].isoformat(),
-            "answers": row["answers"],
-            "cache_hits": row["cache_hits"],
-            "prompt_tokens": row["prompt"],
-            "reused_tokens": row["reused"],
-            "generated_tokens": row["generated"],
-        }
-        for row in sums
-    ]

@@ -285,7 +285,8 @@ class SignInFailures(models.Model):
 class UsageRecord(models.Model):
     """One row per finished answer or embedding request: who, which model, tokens by source, times in milliseconds.
 
-    `cost` is by the price of that moment; what a cached answer would have cost is `saved_cost`. Never changed later.
+    `cost` is by the price of that moment; what a cached answer would have cost is `saved_cost`. Changed once at most:
+    a row that `is_owed` is still without the engine's figures. Work that nobody asked for has no user.
     """
 
     class Kind(models.TextChoices):
@@ -316,7 +317,10 @@ class UsageRecord(models.Model):
     decode_ms = models.FloatField(default=0)
     delivery_ms = models.FloatField(default=0)
     prefilled_tokens = models.PositiveIntegerField(default=0, db_default=0)
+    # Made beside the generated ones: end tokens, and those after the answer's end.
+    unseen_tokens = models.PositiveIntegerField(default=0, db_default=0)
     device_seconds = models.FloatField(default=0, db_default=0)
+    is_owed = models.BooleanField(default=False, db_default=False)
     cost = models.DecimalField(max_digits=18, decimal_places=9, default=0, db_default=0)
     currency = models.CharField(max_length=3, default="", db_default="", blank=True)
     saved_tokens = models.PositiveIntegerField(default=0, db_default=0)
@@ -328,6 +332,7 @@ class UsageRecord(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["tenant", "created_at"], name="usage_by_tenant"),
             models.Index(fields=["user", "created_at"], name="usage_by_user"),
+            models.Index(fields=["created_at"], condition=Q(is_owed=True), name="usage_owed"),
         ]
 
     def __str__(self) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from celery import shared_task
+from datetime import UTC, datetime
 
+from celery import shared_task
+from django.conf import settings
+
+from chatsite.accounts.ledger import rollup
 from chatsite.accounts.quotas import settlement
 from chatsite.accounts.sessions import SessionStore
 
@@ -20,6 +24,11 @@ BEAT_SCHEDULE = {
         "schedule": 3600.0,
         "options": {"expires": 3590},
     },
+    "accounts-roll-up-usage": {
+        "task": "accounts.roll_up_usage",
+        "schedule": 3600.0,
+        "options": {"expires": 3590},
+    },
 }
 
 
@@ -33,3 +42,12 @@ def settle_quotas() -> int:
 def forget_sessions() -> None:
     """Deletes sessions that are over."""
     SessionStore.clear_expired()
+
+
+@shared_task(name="accounts.roll_up_usage")
+def roll_up_usage() -> int:
+    """Sums up the days of the usage ledger that are over, and lets old rows go; how many days."""
+    today = datetime.now(UTC).date()
+    days = rollup.roll_up(today)
+    rollup.let_go(today, settings.CONFIG.usage_keep_days)
+    return len(days)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from django.urls import path
 
-from chatsite.accounts import views
+from chatsite.accounts import usage_views, views
 from chatsite.accounts.oidc import views as oidc
 
 urlpatterns = [
+    path("usage", usage_views.own, name="usage"),
+    path("usage/all", usage_views.everybody, name="usage-all"),
     path("signin", views.sign_in, name="signin"),
     path("signup", views.sign_up, name="signup"),
     path("guest", views.guest, name="guest"),

@@ -18,7 +18,8 @@ from chatsite.chat.ending import cancel_in_engine, completed, kept, said, settle
 from chatsite.chat.live import LiveAnswer
 from chatsite.chat.models import Generation, State
 from chatsite.chat.outcome import Outcome
-from chatsite.chat.record import Record
+from chatsite.chat.owed import settle_owed
+from chatsite.chat.record import Record, end
 from chatsite.chat.running import Running
 from chatsite.db import run_in_db
 from chatsite.metrics import observe_reply
@@ -48,14 +49,7 @@ async def reap() -> int:
     """Ends what is past its deadline; the number of generations that were."""
     reaped = 0
     for generation in await run_in_db(generations.overdue, REAP_GRACE_S, BATCH):
-        late = outcome.TIMED_OUT
-        if await run_in_db(
-            generations.move,
-            generation,
-            late.state,
-            finish_reason=late.finish_reason,
-            error_code=late.error_code,
-        ):
+        if await run_in_db(end, generation, outcome.TIMED_OUT):
             reaped += 1
             await cancel_in_engine(generation)
     return reaped
@@ -69,6 +63,7 @@ async def sweep_forever(into: Running, every_s: float) -> None:
                 logger.info("adopted %d answers", adopted)
             if reaped := await reap():
                 logger.warning("ended %d answers past their deadline", reaped)
+            await settle_owed()
         except DatabaseError as error:
             logger.warning("sweep put off, the database is away: %s", error)
         await asyncio.sleep(every_s)
@@ -95,7 +90,11 @@ async def _go_on(row: Generation, record: Record) -> Outcome:
     if row.message is None:
         await cancel_in_engine(row.pk)
         return Outcome(
-            State.INTERRUPTED, "interrupted", "abandoned", "The connection to the reader was lost."
+            State.INTERRUPTED,
+            "interrupted",
+            "abandoned",
+            "The connection to the reader was lost.",
+            has_usage=False,
         )
     try:
         return await flight.resumed(row.pk, record)

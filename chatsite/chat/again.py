@@ -1,7 +1,7 @@
 """One answer made once more behind the scenes, in a worker: nobody waits for it, and nobody is charged.
 
-It is bulk work without a conversation, a generation row or a line in the ledger of usage. One worker makes it, once:
-whatever goes wrong, it is dropped, and a later hit asks again. What is made again, and when, `again_asked` knows.
+It is bulk work without a conversation or a generation row; the ledger books it on nobody's name. One worker makes it,
+once: whatever goes wrong, it is dropped, and a later hit asks again. What is made again, and when, `again_asked` knows.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from chatsite.accounts.ledger import booking
 from chatsite.chat.live import LiveAnswer
 from chatsite.chat.models import AgainOrder, State
 from chatsite.chat.record import Record
@@ -109,6 +110,7 @@ async def _made(order: Order) -> Answer | None:
     if info is None or info.revision != order.revision:
         return None
     record = Record(LiveAnswer(order.run))
+    await run_in_db(booking.open_again, order.run, order.tenant, info.model)
     try:
         async with (
             asyncio.timeout(_limit_s() + GRACE_S),
@@ -119,6 +121,7 @@ async def _made(order: Order) -> Answer | None:
         logger.info("the answer %s was not made again: %s", order.run, error)
         return None
     timings = ended_as.timings
+    await run_in_db(booking.settle, order.run, ended_as.usage, timings, ended_as.state)
     return Answer(
         text=record.live.text,
         is_complete=ended_as.state is State.COMPLETE and ended_as.is_whole,

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 from django.db import transaction
 
-from chatsite.accounts import usage
+from chatsite.accounts.ledger import booking
 from chatsite.accounts.quotas import admission, settlement
 from chatsite.accounts.quotas.standing import Standing
 from chatsite.chat import bounds
@@ -54,5 +54,5 @@ async def _embed(caller: Caller, request: UUID, texts: Sequence[str]) -> EmbedRe
 
 @transaction.atomic
 def _book(caller: Caller, request: UUID, made: EmbedResult) -> None:
-    usage.record_embedding(caller, request, made.embedder, made.num_tokens)
+    booking.book_embedding(caller, request, made.embedder, made.num_tokens)
     settlement.settle(request, made.num_tokens)

@@ -14,17 +14,16 @@ from uuid import UUID
 from django.conf import settings
 from django.db import Error as DatabaseError
 
-from chatsite.chat import flight, generations, outcome
+from chatsite.chat import flight, outcome
 from chatsite.chat.events import Durations, Ended
 from chatsite.chat.keeping import LeaseLost
 from chatsite.chat.live import HandedOver, LiveAnswer
 from chatsite.chat.models import FINAL_STATES, State
 from chatsite.chat.outcome import Outcome
-from chatsite.chat.record import Record
+from chatsite.chat.record import Record, end
 from chatsite.db import run_in_db
 from chatsite.engine import engine, engine_info
 from inference.errors import EngineError
-from inference.types import FinishReason
 
 logger = logging.getLogger(__name__)
 
@@ -98,9 +97,7 @@ async def stop(generation: UUID) -> None:
     """Ends an answer at once, wherever it is made and whatever it waits for; harmless after its end."""
     if await cancel_in_engine(generation):
         return
-    if await run_in_db(
-        generations.move, generation, State.STOPPED, finish_reason=FinishReason.CANCELLED.value
-    ):
+    if await run_in_db(end, generation, outcome.CANCELLED):
         await cancel_in_engine(generation)  # it may have got there in between
 
 

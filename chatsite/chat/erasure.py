@@ -17,6 +17,7 @@ from django.db.models import QuerySet
 
 from chatsite.accounts import departure
 from chatsite.accounts.callers import caller_of_user
+from chatsite.accounts.ledger import booking
 from chatsite.accounts.models import UsageRecord, User
 from chatsite.chat import receipts
 from chatsite.chat.models import LIVE_STATES, Conversation, ErasureReceipt, Generation, Message
@@ -81,6 +82,7 @@ def erase_user_rows(user: User) -> UUID:
     cached = service.forget(
         traces.generations, _first_questions(Message.objects.filter(conversation__owner=person))
     )
+    booking.book_unfinished(made)
     beside = departure.forget_beside(person)
     kept = {"usage": UsageRecord.objects.filter(user=person).count()}
     erased = _named(person.delete()[1], NAMES_OF_A_PERSON)
@@ -102,6 +104,7 @@ def _erase_conversations(caller: Caller, wanted: set[UUID]) -> UUID:
     cached = service.forget(
         traces.generations, _first_questions(Message.objects.filter(conversation__in=found))
     )
+    booking.book_unfinished(made)
     kept = {"usage": used.count()}
     erased = _named(Conversation.objects.filter(pk__in=found).delete()[1], NAMES)
     return receipts.issue(ErasureReceipt.What.CONVERSATION, traces, erased | {"cache": cached}, kept)

@@ -49,10 +49,12 @@ def failed_unseen(ended_as: Outcome, record: Record) -> bool:
 
 
 def as_follower(ended_as: Outcome) -> Outcome:
-    """An answer that another generation paid for: as good as an exact hit, and no time old."""
+    """An answer that another generation paid for, and for its failure: as good as an exact hit, and no time old."""
+    free = replace(ended_as, usage=Usage(), timings=Timings(), has_usage=True)
     if ended_as.state is not State.COMPLETE:
-        return ended_as
-    return replace(ended_as, origin=Origin.EXACT, cache_age_s=0, usage=Usage(), timings=Timings())
+        return free
+    took_ms = (ended_as.timings.prefill_s + ended_as.timings.decode_s) * 1000
+    return replace(free, origin=Origin.EXACT, cache_age_s=0, spared=ended_as.usage, spared_ms=took_ms)
 
 
 async def leader_of(generation: UUID) -> UUID:

@@ -5,8 +5,9 @@ Pure translation: the engine's finish reasons and errors become states, codes an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+from uuid import UUID
 
 from chatsite.chat.events import Counts, Durations
 from chatsite.chat.models import Origin, State
@@ -52,6 +53,12 @@ class Outcome:
     cache_is_stale: bool = False
     is_engine_busy: bool = False  # the engine may still be at it and has to be told
     refusal: ReplyRefused | None = None
+    has_usage: bool = True  # False: what the engine took is not known yet, and the ledger's row is owed
+    # What the answer took whoever it was made for first, as far as that is known; `spared_by` names their generation.
+    spared: Usage = field(default_factory=Usage)
+    spared_ms: float = 0.0
+    spared_by: UUID | None = None
+    model: str = ""  # set where the generation was not begun in the engine, which says it otherwise
 
     @property
     def is_retryable(self) -> bool:
@@ -83,7 +90,8 @@ class Outcome:
     def columns(self, durations: Durations) -> dict[str, Any]:
         """The columns of `Generation` that are known now."""
         usage = self.usage
-        return {
+        named = {"model": self.model} if self.model else {}
+        return named | {
             "origin": self.origin,
             "cache_entry": self.cache_entry,
             "cache_age_s": self.cache_age_s,
@@ -124,7 +132,7 @@ def of_refusal(error: EngineError) -> Outcome:
 
 def of_loss(error: EngineError) -> Outcome:
     """The engine took the question and can't be asked about it any more."""
-    return Outcome(State.INTERRUPTED, "interrupted", error.code, error.message)
+    return Outcome(State.INTERRUPTED, "interrupted", error.code, error.message, has_usage=False)
 
 
 def not_cached() -> Outcome:
@@ -133,15 +141,16 @@ def not_cached() -> Outcome:
     return Outcome(State.FAILED, FinishReason.FAILED.value, "not_cached", message, refusal=refusal)
 
 
-CANCELLED = Outcome(State.STOPPED, FinishReason.CANCELLED.value)
+CANCELLED = Outcome(State.STOPPED, FinishReason.CANCELLED.value, has_usage=False)
 # Ended by another hand while the engine may be at it.
-STOPPED = Outcome(State.STOPPED, FinishReason.CANCELLED.value, is_engine_busy=True)
+STOPPED = replace(CANCELLED, is_engine_busy=True)
 TIMED_OUT = Outcome(
     State.FAILED,
     FinishReason.FAILED.value,
     "deadline_exceeded",
     "The answer took too long.",
     is_engine_busy=True,
+    has_usage=False,
 )
 BROKEN = Outcome(
     State.FAILED,
@@ -149,4 +158,5 @@ BROKEN = Outcome(
     "internal_error",
     "Something went wrong on the server.",
     is_engine_busy=True,
+    has_usage=False,
 )

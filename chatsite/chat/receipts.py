@@ -21,6 +21,7 @@ from django.utils import timezone
 from chatsite.accounts import departure
 from chatsite.chat.ending import cancel_in_engine
 from chatsite.chat.models import ErasureReceipt
+from chatsite.chat.owed import settle_these
 from chatsite.db import run_in_db
 from chatsite.engine import engine
 from chatsite.errors import NotFound
@@ -108,6 +109,7 @@ async def _engine_told(traces: Traces) -> dict[str, int | None]:
     """First what is being made ends, then what is kept of it goes. Nothing where the engine cannot be reached."""
     try:
         ended = [await cancel_in_engine(generation) for generation in traces.live]
+        await settle_these(traces.live)
         whole = [owner for owner in traces.owners if not owner.conversation]
         blocks = [await engine().forget(owner) for owner in whole]
         # What a user has in memory is counted by now: the rest may overlap, for it is on disk or nowhere.

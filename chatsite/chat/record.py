@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import Error as DatabaseError
 from django.db import transaction
 
-from chatsite.accounts import usage
+from chatsite.accounts.ledger import booking
 from chatsite.accounts.quotas import settlement
 from chatsite.chat import generations
 from chatsite.chat.events import Durations
@@ -121,16 +121,20 @@ def _finish(generation: UUID, outcome: Outcome, durations: Durations, progress: 
         standing = generations.finish(generation, ending, progress)
         row = Generation.objects.filter(pk=generation).first()
         if row is not None and standing in FINAL_STATES and outcome.refusal is None:
-            usage.record(
-                row,
-                outcome.counts,
-                durations,
-                peak_kv_bytes=outcome.usage.peak_kv_bytes,
-                block_seconds=outcome.usage.block_seconds,
-            )
+            booking.book(row, outcome, durations)
         if standing in FINAL_STATES:
             _settle(generation, outcome)
     return standing
+
+
+def end(generation: UUID, ended_as: Outcome) -> bool:
+    """Ends an answer whose owner may be gone: what it took is owed to the ledger. False when it has ended already."""
+    reason, code = ended_as.finish_reason, ended_as.error_code
+    with transaction.atomic():
+        if not generations.move(generation, ended_as.state, finish_reason=reason, error_code=code):
+            return False
+        booking.book(Generation.objects.get(pk=generation), ended_as, Durations())
+    return True
 
 
 def _settle(generation: UUID, outcome: Outcome) -> None:

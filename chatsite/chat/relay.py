@@ -16,7 +16,7 @@ from chatsite.chat.models import Origin, State
 from chatsite.chat.outcome import Outcome
 from chatsite.chat.record import Record
 from chatsite.chat.texts import cleaned
-from inference.types import Delta, Done, Event, FinishReason, Prefill, Queued
+from inference.types import Delta, Done, Event, FinishReason, Prefill, Queued, Usage
 from semcache.service import Decision, Hit
 from semcache.service import Outcome as Found
 
@@ -62,6 +62,9 @@ async def replay(decision: Decision, hit: Hit, record: Record) -> Outcome:
         cache_entry=hit.entry_id,
         cache_age_s=hit.age_s,
         cache_is_stale=hit.is_stale,
+        spared=Usage(generated_tokens=hit.num_tokens),
+        spared_ms=hit.took_ms,
+        spared_by=hit.generation,
     )
 
 

@@ -85,7 +85,7 @@ async def _replay(turn: Turn, record: Record, looked: Looked, hit: Hit) -> Outco
     _accept_api(turn, record.live, looked)
     ended_as = await replay(looked.decision, hit, record)
     again_asked.after_hit(turn, looked)
-    return ended_as
+    return replace(ended_as, model=looked.question.model)
 
 
 async def _generate(turn: Turn, record: Record, looked: Looked | None) -> tuple[Looked | None, Outcome]:

@@ -11,6 +11,7 @@ from chatsite.accounts.guests import expired_guests
 from chatsite.accounts.models import User
 from chatsite.chat import again, erasure, library, receipts
 from chatsite.chat.adoption import adopt_orphans, reap
+from chatsite.chat.owed import settle_owed
 from chatsite.chat.running import Running
 from chatsite.db import run_in_db
 from chatsite.errors import NotFound
@@ -70,6 +71,7 @@ async def _adopt() -> int:
     into = Running()
     adopted = await adopt_orphans(into)
     await reap()
+    await settle_owed()
     await into.drain(ADOPTED_WITHIN_S)
     return adopted
 

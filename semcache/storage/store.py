@@ -39,7 +39,7 @@ _COLUMNS = f"""
 SELECT e.id, e.question, e.answer, e.token_ids, e.tokenizer, e.num_tokens, e.took_ms, e.created_at,
        extract(epoch FROM statement_timestamp() - e.created_at)::int AS age_s,
        e.prompt_sha256, {_ENDS_AT} <= statement_timestamp() AS is_stale,
-       e.sharing, e.context"""  # noqa: S608 - this module's own texts
+       e.sharing, e.context, e.generation"""  # noqa: S608 - this module's own texts
 _TABLES = """
   FROM semcache_cacheentry e JOIN semcache_cacherule r ON r.id = e.rule_id"""
 
@@ -244,7 +244,7 @@ def _fetch(sql: str, values: dict[str, Any]) -> list[Hit]:
 def _hit(row: Sequence[Any]) -> Hit | None:
     """The row as a value; None for one that an import or a hand wrote and that no answer can be made of."""
     entry_id, question, answer, token_ids, tokenizer, num_tokens, took_ms, *rest = row
-    created_at, age_s, key, is_stale, sharing, context, similarity = rest
+    created_at, age_s, key, is_stale, sharing, context, generation, similarity = rest
     if not answer.strip() or math.isnan(similarity) or not all(isinstance(token, int) for token in token_ids):
         _report(entry_id)
         return None
@@ -263,6 +263,7 @@ def _hit(row: Sequence[Any]) -> Hit | None:
         is_stale=is_stale,
         sharing=sharing,
         context=tuple(context),
+        generation=generation,
     )
 
 

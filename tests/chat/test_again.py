@@ -86,9 +86,12 @@ async def test_many_hits_at_once_make_it_anew_once(user: User, broker: Broker) -
 async def test_nobody_is_charged_and_no_row_is_left(user: User, broker: Broker) -> None:
     await stored(user)
     await heard(turn_of(user, ASKED))
-    before = await run_in_db(lambda: (Generation.objects.count(), UsageRecord.objects.count()))
+    before = await run_in_db(Generation.objects.count)
     assert await again.make(broker.orders[0])
-    assert await run_in_db(lambda: (Generation.objects.count(), UsageRecord.objects.count())) == before
+    assert await run_in_db(Generation.objects.count) == before
+    booked = await run_in_db(UsageRecord.objects.get, origin="again")
+    assert (booked.user_id, booked.tenant_id, booked.state) == (None, user.tenant_id, "complete")
+    assert booked.generated_tokens > 0 and not booked.is_owed
     assert await num_places() == 0
 
 

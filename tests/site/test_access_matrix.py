@@ -101,6 +101,8 @@ ROWS = (
     # Pages
     Row("", "GET", (302, 200, 302, 302, 200, 200)),
     Row("c/<uuid:conversation>", "GET", (302, 404, 302, 302, 404, 200), "/c/{conversation}"),
+    Row("usage", "GET", (302, 200, 302, 302, 200, 200)),
+    Row("usage/all", "GET", (302, 404, 302, 302, 200, 404)),
     Row("signin", "GET", (200, 302, 200, 200, 302, 302)),
     Row("signup", "GET", everybody(200)),
     Row("guest", "GET", everybody(405)),
@@ -131,6 +133,9 @@ ROWS = (
     Row("api/keys/<key_id>/rotate", "POST", own(201), "/api/keys/{key}/rotate", {}),
     Row("api/keys/<key_id>", "DELETE", own(204), "/api/keys/{key}"),
     Row("api/usage", "GET", mine(200)),
+    Row("api/usage.csv", "GET", mine(200)),
+    Row("api/usage/all", "GET", (401, 403, 401, 403, 200, 403)),
+    Row("api/usage/all.csv", "GET", (401, 403, 401, 403, 200, 403)),
     Row("api/quota", "GET", mine(200)),
     Row("api/conversations", "GET", mine(200)),
     Row("api/conversations", "POST", mine(201), body={}),

@@ -21,9 +21,14 @@ KEPT_FOR = timedelta(hours=1)
 
 
 def settle(generation: UUID, used_tokens: int) -> None:
-    """Charges what the ledger booked; `used_tokens` where it has no row, because all rows were erased."""
-    booked = UsageRecord.objects.filter(generation=generation).values("prompt_tokens", "generated_tokens")
-    for row in booked:
+    """Charges what the ledger booked; `used_tokens` where it has no row, because all rows were erased.
+
+    A row that is owed, and of which nothing was seen, keeps its hold until the ledger is settled.
+    """
+    booked = UsageRecord.objects.filter(generation=generation)
+    for row in booked.values("prompt_tokens", "generated_tokens", "is_owed"):
+        if row["is_owed"] and not row["prompt_tokens"]:
+            return
         used_tokens = row["prompt_tokens"] + row["generated_tokens"]
     _close(generation, requests=0, tokens=used_tokens)
 
