@@ -12,9 +12,9 @@ import msgspec
 from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
 
-from chatsite.openapi import errors
+from chatsite.openapi import errors, refs
 from chatsite.openapi.answers import ANSWERS
-from chatsite.openapi.requests import REF, request_schemas
+from chatsite.openapi.requests import request_schemas
 from chatsite.openapi.samples import sample
 from chatsite.openapi.v1 import JSON, KEY, v1_paths
 
@@ -119,8 +119,8 @@ def _for_signed_in(name: str, summary: str, content: dict[str, Any]) -> dict[str
 
 
 def _v1_schemas(taken: dict[str, Any]) -> dict[str, Any]:
-    _, answers = msgspec.json.schema_components(ANSWERS, ref_template=REF)
-    schemas = request_schemas() | answers
-    clashing = set(schemas) & set(taken)
+    requests = request_schemas()
+    _, answers = msgspec.json.schema_components(ANSWERS, ref_template=refs.SCHEMA_TEMPLATE)
+    clashing = set(requests) & set(answers) | (set(requests) | set(answers)) & set(taken)
     assert not clashing, f"two shapes of one name: {sorted(clashing)}"
-    return schemas
+    return requests | answers

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from chatsite.openapi import refs
 from chatsite.openapi.codes import CODES, codes_of
 from chatsite.v1.errors import ApiError, body_of
 
@@ -53,7 +54,7 @@ def error_responses(*, has_body: bool, has_path: bool, more: Collection[int] = (
     statuses |= {413, 422} if has_body else set()
     # What is named may be unknown, in the path or in the body, and what is there may not be in the right state.
     statuses |= {404, 409} if has_path or has_body else set()
-    return {str(status): {"$ref": f"#/components/responses/{NAMES[status]}"} for status in sorted(statuses)}
+    return {str(status): refs.response(NAMES[status]) for status in sorted(statuses)}
 
 
 def components() -> dict[str, Any]:
@@ -93,8 +94,7 @@ def error_example(status: int, code: str) -> dict[str, Any]:
 
 def _response(status: int) -> dict[str, Any]:
     examples = {code: {"value": error_example(status, code)} for code in codes_of(status)}
-    schema = {"$ref": "#/components/schemas/Error"}
-    content: dict[str, Any] = {"schema": schema} | ({"examples": examples} if examples else {})
+    content: dict[str, Any] = {"schema": refs.schema("Error")} | ({"examples": examples} if examples else {})
     response = {"description": MEANINGS[status], "content": {"application/json": content}}
     headers = {429: RETRY_AFTER, 503: RETRY_AFTER, 405: ALLOW}.get(status)
     return response | ({"headers": headers} if headers else {})

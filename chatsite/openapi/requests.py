@@ -11,10 +11,9 @@ from typing import Any
 
 import msgspec
 
-from chatsite.openapi import tools
+from chatsite.openapi import refs, tools
 from chatsite.v1 import embeddings, prompts, response_format, sampling, schema, turns
 
-REF = "#/components/schemas/{name}"
 REQUESTS = (
     schema.ChatRequest,
     schema.CompletionRequest,
@@ -63,7 +62,7 @@ ANYWHERE: dict[str, dict[str, Any]] = {name: _range(allowed) for name, allowed i
 CONTENT: dict[str, Any] = {
     "anyOf": [
         {"type": "string"},
-        {"type": "array", "items": {"$ref": REF.format(name="Part")}, "minItems": 1},
+        {"type": "array", "items": refs.schema("Part"), "minItems": 1},
     ]
 }
 FORMAT = {
@@ -79,12 +78,12 @@ MESSAGE: dict[str, dict[str, Any]] = {
 }
 # Of a field of one struct: its whole schema, in place of the type that is checked later.
 INSTEAD: dict[str, dict[str, dict[str, Any]]] = {
-    "ChatRequest": MODEL | tools.CHAT | {"messages": {"$ref": REF.format(name="Messages")}},
+    "ChatRequest": MODEL | tools.CHAT | {"messages": refs.schema("Messages")},
     "CompletionRequest": MODEL | {
         "prompt": _texts(prompts.MAX_PROMPTS),
         "logprobs": {"anyOf": [{"type": "integer"} | LOGPROBS, {"type": "null"}]},
     },
-    "ResponsesRequest": MODEL | tools.RESPONSES | {"input": {"anyOf": [TEXT, {"$ref": REF.format(name="Items")}]}},
+    "ResponsesRequest": MODEL | tools.RESPONSES | {"input": {"anyOf": [TEXT, refs.schema("Items")]}},
     "EmbeddingsRequest": MODEL | {
         "input": _texts(embeddings.MAX_TEXTS),
         "encoding_format": {"enum": ["float", "base64", None]},
@@ -123,7 +122,7 @@ LISTS = {
 
 def request_schemas() -> dict[str, dict[str, Any]]:
     """Every schema that the requests need, by name."""
-    _, found = msgspec.json.schema_components(REQUESTS, ref_template=REF)
+    _, found = msgspec.json.schema_components(REQUESTS, ref_template=refs.SCHEMA_TEMPLATE)
     schemas: dict[str, dict[str, Any]] = deepcopy(found)
     for name, shape in schemas.items():
         if "properties" in shape:
@@ -131,7 +130,7 @@ def request_schemas() -> dict[str, dict[str, Any]]:
     for name, of in LISTS.items():
         schemas[name] = {
             "type": "array",
-            "items": {"anyOf": [{"$ref": REF.format(name=one)} for one in of]},
+            "items": {"anyOf": [refs.schema(one) for one in of]},
             "minItems": 1,
             "maxItems": prompts.MAX_MESSAGES,
         }

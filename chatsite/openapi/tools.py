@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from chatsite.openapi import refs
+from chatsite.v1.prompts import MAX_CALLS
 from inference.tools.functions import MAX_FUNCTIONS, NAME, RESERVED
 
-REF = "#/components/schemas/{name}"
 NULL = {"type": "null"}
 NAME_OF_CALLED = {"type": "string", "pattern": f"^{NAME.pattern}$"}
 NAME_OF_FUNCTION = NAME_OF_CALLED | {"description": f"None of: {', '.join(sorted(RESERVED))}."}
@@ -29,12 +30,7 @@ FUNCTION = {
     "strict": {"anyOf": [{"type": "boolean"}, NULL]},
 }
 PARALLEL = {"parallel_tool_calls": {"anyOf": [{"type": "boolean"}, NULL]}}
-CALLS = {
-    "type": "array",
-    "items": {"$ref": REF.format(name="MadeCall")},
-    "minItems": 1,
-    "maxItems": MAX_FUNCTIONS,
-}
+CALLS = {"type": "array", "items": refs.schema("MadeCall"), "minItems": 1, "maxItems": MAX_CALLS}
 
 
 def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
@@ -42,7 +38,7 @@ def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
 
 
 def _tools(name: str) -> dict[str, Any]:
-    tools = {"type": "array", "items": {"$ref": REF.format(name=name)}, "maxItems": MAX_FUNCTIONS}
+    tools = {"type": "array", "items": refs.schema(name), "maxItems": MAX_FUNCTIONS}
     return {
         "anyOf": [tools, NULL],
         "description": "Functions that the model may call, each with a name of its own.",
@@ -60,7 +56,7 @@ CHAT = PARALLEL | {
     "tool_choice": _choice(_object({"type": {"const": "function"}, "function": _NAMED}, "type", "function")),
 }
 RESPONSES = PARALLEL | {
-    "tools": _tools("ResponseTool"),
+    "tools": _tools("OfferedFunction"),
     "tool_choice": _choice(
         _object({"type": {"const": "function"}, "name": NAME_OF_FUNCTION}, "type", "name")
     ),
@@ -74,7 +70,7 @@ def tool_schemas(text_content: dict[str, Any]) -> dict[str, dict[str, Any]]:
     called = {"name": NAME_OF_CALLED, "arguments": ARGUMENTS}
     return {
         "ChatTool": _object(of_function | {"function": _object(FUNCTION, "name")}, "type", "function"),
-        "ResponseTool": _object(of_function | FUNCTION, "type", "name"),
+        "OfferedFunction": _object(of_function | FUNCTION, "type", "name"),
         "MadeCall": _object(
             kind | {"id": {"type": "string"}, "function": _object(called, "name")},
             "function",

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from chatsite.openapi import refs
 from chatsite.openapi import v1_examples as examples
 from chatsite.openapi.errors import error_responses
 from chatsite.v1.limits import X_WARNING
@@ -130,7 +131,7 @@ def _described(operation: Operation) -> dict[str, Any]:
     if operation.body:
         described["requestBody"] = {
             "required": True,
-            "content": {JSON: {"schema": _ref(operation.body), "example": operation.asked}},
+            "content": {JSON: {"schema": refs.schema(operation.body), "example": operation.asked}},
         }
     return described
 
@@ -143,7 +144,7 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
 
 
 def _answer(operation: Operation) -> dict[str, Any]:
-    content: dict[str, Any] = {JSON: {"schema": _ref(operation.answer), "example": operation.example}}
+    content: dict[str, Any] = {JSON: {"schema": refs.schema(operation.answer), "example": operation.example}}
     if not operation.events:
         headers = {"headers": QUOTA_HEADERS} if operation.body else {}
         return {"description": "OK", "content": content} | headers
@@ -158,7 +159,7 @@ def _answer(operation: Operation) -> dict[str, Any]:
                 "data": {
                     "type": "string",
                     "contentMediaType": JSON,
-                    "contentSchema": _ref(operation.events),
+                    "contentSchema": refs.schema(operation.events),
                 },
             },
             "required": ["data"],
@@ -166,7 +167,3 @@ def _answer(operation: Operation) -> dict[str, Any]:
         "example": operation.event,
     }
     return {"description": "OK", "headers": ANSWER_HEADERS, "content": content}
-
-
-def _ref(name: str) -> dict[str, str]:
-    return {"$ref": f"#/components/schemas/{name}"}

@@ -132,6 +132,12 @@ def test_no_field_of_a_request_is_left_without_a_type(document: dict[str, Any]) 
             assert set(described) & {"type", "anyOf", "enum", "$ref", "oneOf"}, f"{name}.{field}"
 
 
+def test_a_function_is_offered_by_its_name_alone(document: dict[str, Any]) -> None:
+    """What an answer always tells of it, a request need not: two shapes, each with a name of its own."""
+    body = {"model": "m", "input": "Which?", "tools": [{"type": "function", "name": "look_up"}]}
+    check(document, document["components"]["schemas"]["ResponsesRequest"], body, "ResponsesRequest")
+
+
 def check(document: dict[str, Any], schema: dict[str, Any], example: Any, name: str) -> None:
     whole = schema | {"components": document["components"]}
     errors = list(Draft202012Validator(whole, format_checker=FormatChecker()).iter_errors(example))
