@@ -11,6 +11,8 @@ from typing import Any
 from django.contrib.auth.decorators import login_required
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.multipartparser import MultiPartParserError
+from django.http.request import RawPostDataException
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 from ninja.operation import Operation
@@ -79,6 +81,15 @@ def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
     # The location begins with where the value came from and the handler's argument: body, payload, title.
     param = ".".join(str(part) for part in first["loc"][1:]) or None
     return response_of(ApiError(400, "invalid_value", f"{first['msg']}.", param=param))
+
+
+@api.exception_handler(MultiPartParserError)
+@api.exception_handler(RawPostDataException)
+def _no_json(request: HttpRequest, error: Exception) -> HttpResponse:
+    # The look for a CSRF token takes the body for a form where it says that it is one.
+    return response_of(
+        ApiError(400, "invalid_request", "The body must be JSON; this one is, or should be, a form.")
+    )
 
 
 @api.exception_handler(Http404)

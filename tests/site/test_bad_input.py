@@ -131,3 +131,17 @@ def test_the_docs_show_no_foreign_asset(browser: httpx2.Client) -> None:
     assert "swagger" in page.lower()
     assert 'src="http' not in page and 'href="http' not in page
     assert browser.get("/api/openapi.json").json()["info"]["title"] == "Rill"
+
+
+def test_a_form_where_json_is_meant_is_no_mistake_of_the_server(browser: httpx2.Client) -> None:
+    for form in (
+        {"data": {"name": "x"}},
+        {"files": {"name": ("x", b"x")}},
+        {"content": b"--", "headers": BROKEN},
+    ):
+        response = browser.post("/api/keys", **form)
+        assert response.status_code == 400, response.text
+        assert response.json()["error"]["code"] in ("invalid_request", "invalid_value")
+
+
+NO_BOUNDARY = {"Content-Type": "multipart/form-data"}
