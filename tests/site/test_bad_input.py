@@ -137,7 +137,7 @@ def test_a_form_where_json_is_meant_is_no_mistake_of_the_server(browser: httpx2.
     for form in (
         {"data": {"name": "x"}},
         {"files": {"name": ("x", b"x")}},
-        {"content": b"--", "headers": BROKEN},
+        {"content": b"", "headers": NO_BOUNDARY},
     ):
         response = browser.post("/api/keys", **form)
         assert response.status_code == 400, response.text
