@@ -6,6 +6,7 @@ staff who owns nothing here; the owner. The socket's frames are in test_socket_a
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -209,13 +210,13 @@ def operations() -> set[tuple[str, str]]:
     """(route, method) of every operation; GET stands for views that do not say which methods they take."""
     found = set()
     for route, view in routes():
-        path_view = getattr(getattr(view, "__self__", None), "operations", None)
         if route.startswith(ADMIN):
             continue
-        if path_view is None:
-            found |= {(route, "")}
-        else:
-            found |= {(route, method) for operation in path_view for method in operation.methods}
+        # django-ninja's view is a closure over the object that knows its operations.
+        around = inspect.getclosurevars(view).nonlocals if inspect.isfunction(view) else {}
+        path_view = getattr(around.get("self"), "operations", ())
+        methods = {method for operation in path_view for method in operation.methods}
+        found |= {(route, method) for method in methods or {""}}
     return found
 
 
