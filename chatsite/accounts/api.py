@@ -11,11 +11,10 @@ from django.utils import timezone
 from ninja import Field, Router, Schema, Status
 
 from chatsite.accounts import keys, rotation
-from chatsite.accounts.auth import SessionOrKey
+from chatsite.accounts.auth import SESSION, caller_of
 from chatsite.accounts.models import ApiKey, User
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
-from chatsite.declared import refusals
 from chatsite.errors import InvalidRequest, NotFound, RequestError
 
 MAX_KEYS = 50
@@ -68,46 +67,37 @@ class RotationIn(Schema):
     )
 
 
-SESSION = SessionOrKey()
-
 router = Router(tags=["account"])
 
 
-@router.get("/keys", response={200: list[KeyOut], **refusals()}, auth=SESSION, url_name="keys")
+@router.get("/keys", response={200: list[KeyOut]}, auth=SESSION, url_name="keys")
 async def list_keys(request: HttpRequest) -> list[ApiKey]:
-    return await run_in_db(_keys_of, _caller(request).user_id)
+    return await run_in_db(_keys_of, caller_of(request).user_id)
 
 
-@router.post("/keys", response={201: NewKey, **refusals()}, auth=SESSION, url_name="keys")
+@router.post("/keys", response={201: NewKey}, auth=SESSION, url_name="keys")
 async def make_key(request: HttpRequest, payload: KeyIn) -> Status[dict[str, Any]]:
     """The answer is the only place where the key can be read."""
-    key, secret = await run_in_db(_make_key, _caller(request), payload)
+    key, secret = await run_in_db(_make_key, caller_of(request), payload)
     return Status(201, KeyOut.from_orm(key).dict() | {"key": secret})
 
 
-@router.post(
-    "/keys/{key_id}/rotate", response={201: NewKey, **refusals(404)}, auth=SESSION, url_name="key-rotate"
-)
+@router.post("/keys/{key_id}/rotate", response={201: NewKey}, auth=SESSION, url_name="key-rotate")
 async def rotate_key(request: HttpRequest, key_id: UUID, payload: RotationIn) -> Status[dict[str, Any]]:
     """A new key takes the place of this one, with the same scopes, business line and limits.
 
     The old one goes on for a grace, at most seven days. The answer is the only place where the new one can be read.
     """
-    key, secret = await run_in_db(_rotate_key, _caller(request), key_id, payload)
+    key, secret = await run_in_db(_rotate_key, caller_of(request), key_id, payload)
     return Status(201, KeyOut.from_orm(key).dict() | {"key": secret})
 
 
-@router.delete("/keys/{key_id}", response={204: None, **refusals(404)}, auth=SESSION, url_name="key")
+@router.delete("/keys/{key_id}", response={204: None}, auth=SESSION, url_name="key")
 async def revoke_key(request: HttpRequest, key_id: UUID) -> Status[None]:
     """The key stops working at once; its row stays for the ledger."""
-    if not await run_in_db(keys.revoke, _caller(request).user_id, key_id):
+    if not await run_in_db(keys.revoke, caller_of(request).user_id, key_id):
         raise NotFound("There is no such key.")
     return Status(204, None)
-
-
-def _caller(request: HttpRequest) -> Caller:
-    caller: Caller = request.auth  # type: ignore[attr-defined]
-    return caller
 
 
 def _keys_of(user_id: int) -> list[ApiKey]:

@@ -57,3 +57,14 @@ class SessionOrKey:
         if not self.scopes:
             raise KeyRefused("session_required", "This needs a signed-in person, not an API key.", status=403)
         return caller
+
+
+# For what a key must not do, whatever its scopes.
+SESSION = SessionOrKey()
+
+
+def caller_of(request: HttpRequest) -> Caller:
+    """Whom the authentication of the route let in."""
+    caller = request.auth  # type: ignore[attr-defined]
+    assert isinstance(caller, Caller)
+    return caller

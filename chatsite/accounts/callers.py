@@ -16,6 +16,13 @@ def is_welcome(user: User) -> bool:
     return user.is_active and (user.guest_until is None or user.guest_until > timezone.now())
 
 
+def is_signed_in_staff(caller: Caller) -> bool:
+    """A key is no substitute, whoever's it is: its scopes say nothing of what staff may do."""
+    if caller.api_key is not None:
+        return False
+    return User.objects.filter(pk=caller.user_id, is_staff=True, is_active=True).exists()
+
+
 def caller_of_user(user: User) -> Caller:
     """The caller behind a session."""
     return Caller(user_id=user.pk, tenant=str(user.tenant_id), is_guest=user.is_guest)

@@ -15,14 +15,14 @@ from typing import Annotated, Any
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Field, Query, Router, Schema
 
-from chatsite.accounts.auth import SessionOrKey
+from chatsite.accounts.auth import SESSION, SessionOrKey, caller_of
+from chatsite.accounts.callers import is_signed_in_staff
 from chatsite.accounts.ledger import report, spreadsheet
 from chatsite.accounts.ledger.report import ALL_GROUPS, OWN_GROUPS, Line, Scope
-from chatsite.accounts.models import Tenant, User
-from chatsite.chat.turn import Caller
+from chatsite.accounts.models import Tenant
 from chatsite.db import run_in_db
-from chatsite.declared import refusals
 from chatsite.errors import InvalidRequest, NotFound, StaffOnly
+from chatsite.openapi import refs
 
 MAX_DAYS = 366
 # More lines than a program wants in one answer; the CSV has all.
@@ -101,30 +101,32 @@ class UsageOfAllOut(TotalsOut):
 
 
 CSV = {
-    "responses": {
-        200: {
-            "description": "The lines as a table; texts that a spreadsheet might run begin with an apostrophe.",
-            "content": {
-                "text/csv": {
-                    "schema": {"type": "string"},
-                    "example": "day,currency,answers\r\n2026-09-21,USD,12\r\n",
-                }
-            },
-        }
+    200: {
+        "description": "The lines as a table; texts that a spreadsheet might run begin with an apostrophe.",
+        "content": {
+            "text/csv": {
+                "schema": {"type": "string"},
+                "example": "day,currency,answers\r\n2026-09-21,USD,12\r\n",
+            }
+        },
     }
 }
-OWN, STAFF = SessionOrKey("usage"), SessionOrKey()
+# The business line that is asked for may be unknown.
+OF_ONE_LINE = {404: refs.response("NotFound")}
+OWN = SessionOrKey("usage")
 
 router = Router(tags=["usage"])
 
 
-@router.get("/usage", response={200: UsageOut, **refusals()}, auth=OWN, url_name="usage", exclude_none=True)
+@router.get("/usage", response={200: UsageOut}, auth=OWN, url_name="usage", exclude_none=True)
 async def usage(request: HttpRequest, asked: Query[Asked]) -> dict[str, Any]:
     """What you used, by day or by whatever else is asked."""
     return _told(*await run_in_db(_own, request, asked))
 
 
-@router.get("/usage.csv", auth=OWN, url_name="usage-csv", response={**refusals()}, openapi_extra=CSV)
+@router.get(
+    "/usage.csv", auth=OWN, url_name="usage-csv", response={200: None}, openapi_extra={"responses": CSV}
+)
 async def usage_csv(request: HttpRequest, asked: Query[Asked]) -> StreamingHttpResponse:
     """The same as a table."""
     return _table(asked, *await run_in_db(_own, request, asked))
@@ -132,10 +134,11 @@ async def usage_csv(request: HttpRequest, asked: Query[Asked]) -> StreamingHttpR
 
 @router.get(
     "/usage/all",
-    response={200: UsageOfAllOut, **refusals(404)},
-    auth=STAFF,
+    response={200: UsageOfAllOut},
+    auth=SESSION,
     url_name="usage-all",
     exclude_none=True,
+    openapi_extra={"responses": OF_ONE_LINE},
 )
 async def usage_of_all(request: HttpRequest, asked: Query[AskedOfAll]) -> dict[str, Any]:
     """What everybody used, also by business line and user. For staff, in a session."""
@@ -144,10 +147,10 @@ async def usage_of_all(request: HttpRequest, asked: Query[AskedOfAll]) -> dict[s
 
 @router.get(
     "/usage/all.csv",
-    auth=STAFF,
+    auth=SESSION,
     url_name="usage-all-csv",
-    response={**refusals(404)},
-    openapi_extra=CSV,
+    response={200: None},
+    openapi_extra={"responses": CSV | OF_ONE_LINE},
 )
 async def usage_of_all_csv(request: HttpRequest, asked: Query[AskedOfAll]) -> StreamingHttpResponse:
     """The same as a table."""
@@ -160,14 +163,12 @@ def first_day(days: int) -> date:
 
 
 def _own(request: HttpRequest, asked: Asked) -> tuple[date, list[Line]]:
-    caller: Caller = request.auth  # type: ignore[attr-defined]
     since = first_day(asked.days)
-    return since, report.usage(Scope(since, user=caller.user_id), _groups(asked, OWN_GROUPS))
+    return since, report.usage(Scope(since, user=caller_of(request).user_id), _groups(asked, OWN_GROUPS))
 
 
 def _all(request: HttpRequest, asked: AskedOfAll) -> tuple[date, list[Line]]:
-    caller: Caller = request.auth  # type: ignore[attr-defined]
-    if not User.objects.filter(pk=caller.user_id, is_staff=True, is_active=True).exists():
+    if not is_signed_in_staff(caller_of(request)):
         raise StaffOnly("This is for staff only.")
     groups, since = _groups(asked, ALL_GROUPS), first_day(asked.days)
     return since, report.usage(Scope(since, tenant=_tenant(asked.tenant)), groups)

@@ -20,7 +20,6 @@ from semcache.models import CacheEntry
 
 router = Router()
 PAGE = 50
-UNKNOWN = {"responses": {404: {"$ref": "#/components/responses/NotFound"}}}
 EntryId = Annotated[int, Path(ge=1, lt=2**63)]
 
 
@@ -50,7 +49,7 @@ async def act_on_cache_entries(request: HttpRequest, body: ActIn) -> dict[str, i
     return {"num": await run_in_db(_acted, request, body)}
 
 
-@router.post("/evict", response=NumOut, openapi_extra=UNKNOWN)
+@router.post("/evict", response=NumOut)
 async def evict_cache_entries(request: HttpRequest, body: EvictIn) -> dict[str, int]:
     """Evicts all answers that have something in common; how many there were."""
     return {"num": await run_in_db(_evicted, request, body)}

@@ -41,7 +41,6 @@ async def list_cache_imports(request: HttpRequest) -> list[dict[str, Any]]:
 @router.post(
     "",
     response={200: ImportOut, 202: ImportOut},
-    openapi_extra={"responses": {404: {"$ref": "#/components/responses/NotFound"}}},
 )
 async def begin_cache_import(
     request: HttpRequest, form: Form[ImportIn], file: File[UploadedFile]

@@ -34,8 +34,6 @@ from semcache.quality.budget_estimate import Estimate
 
 router = Router()
 FIELDS = CacheRuleForm.Meta.fields
-# Another rule has the name, or there are other rules by now.
-CONFLICT = {"responses": {409: {"$ref": "#/components/responses/Conflict"}}}
 RuleId = Annotated[int, Path(ge=1, lt=2**63)]
 Hours = Annotated[int, Field(ge=1, le=24 * 30)]
 
@@ -46,13 +44,13 @@ async def list_cache_rules(request: HttpRequest) -> list[dict[str, Any]]:
     return await run_in_db(_listed, request)
 
 
-@router.post("", response={201: RuleOut}, openapi_extra=CONFLICT)
+@router.post("", response={201: RuleOut})
 async def make_cache_rule(request: HttpRequest, body: RuleIn) -> Status[dict[str, Any]]:
     """A new rule; in force everywhere within two seconds."""
     return Status(201, await run_in_db(_saved, request, None, body.dict(exclude_unset=True)))
 
 
-@router.put("/order", response=list[RuleOut], openapi_extra=CONFLICT)
+@router.put("/order", response=list[RuleOut])
 async def order_cache_rules(request: HttpRequest, body: OrderIn) -> list[dict[str, Any]]:
     """Gives all rules new priorities: the first in the list is tried first."""
     return await run_in_db(_ordered, request, body.ids)
@@ -64,7 +62,7 @@ async def add_cache_presets(request: HttpRequest) -> dict[str, Any]:
     return {"added": await run_in_db(_preset, request)}
 
 
-@router.post("/dry-run", response=DryRunOut, openapi_extra=CONFLICT)
+@router.post("/dry-run", response=DryRunOut)
 async def dry_run_cache_rule(request: HttpRequest, body: DryRunIn) -> dict[str, Any]:
     """What a rule would have matched of the last 1,000 questions; nothing is saved."""
     return await in_thread(_tried, request, body.dict(exclude_unset=True))
@@ -76,7 +74,7 @@ async def get_cache_rule(request: HttpRequest, rule_id: RuleId) -> dict[str, Any
     return await run_in_db(_one, request, rule_id)
 
 
-@router.patch("/{rule_id}", response=RuleOut, openapi_extra=CONFLICT)
+@router.patch("/{rule_id}", response=RuleOut)
 async def change_cache_rule(request: HttpRequest, rule_id: RuleId, body: RuleChange) -> dict[str, Any]:
     """Changes the given fields; in force everywhere within two seconds, on stored answers too."""
     return await run_in_db(_saved, request, rule_id, body.dict(exclude_unset=True))

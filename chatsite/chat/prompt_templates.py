@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
-from chatsite.accounts.models import User
+from chatsite.accounts.callers import is_signed_in_staff
 from chatsite.chat.models import PromptTemplate
 from chatsite.chat.texts import checked
 from chatsite.chat.turn import Caller
@@ -97,7 +97,5 @@ def _to_change(caller: Caller, pk: int) -> PromptTemplate:
 
 
 def _check_staff(caller: Caller) -> None:
-    """A key is no substitute: its scope says nothing of what everybody sees."""
-    is_staff = User.objects.filter(pk=caller.user_id, is_staff=True, is_active=True).exists()
-    if caller.api_key is not None or not is_staff:
+    if not is_signed_in_staff(caller):
         raise StaffOnly("Only signed-in staff changes what everybody sees.")

@@ -12,10 +12,9 @@ from django.http import HttpRequest
 from ninja import Field, Router, Schema
 from pydantic import ConfigDict
 
-from chatsite.accounts.auth import SessionOrKey
+from chatsite.accounts.auth import SessionOrKey, caller_of
 from chatsite.accounts.quotas.standing import Standing, standings_of
 from chatsite.db import run_in_db
-from chatsite.declared import refusals
 
 EXAMPLE: dict[str, Any] = {
     "counts_for": "user",
@@ -55,13 +54,13 @@ router = Router(tags=["account"])
 
 @router.get(
     "/quota",
-    response={200: list[QuotaOut], **refusals()},
+    response={200: list[QuotaOut]},
     auth=SessionOrKey("chat", "embeddings", "usage"),
     url_name="quota",
 )
 async def quota(request: HttpRequest) -> list[QuotaOut]:
     """The quotas in force for the caller, that of which most is used first."""
-    standings = await run_in_db(standings_of, request.auth)  # type: ignore[attr-defined]
+    standings = await run_in_db(standings_of, caller_of(request))
     return [_shown(one) for one in standings]
 
 

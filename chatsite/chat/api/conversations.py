@@ -8,8 +8,8 @@ from uuid import UUID
 from django.http import HttpRequest
 from ninja import Field, Router, Status
 
+from chatsite.accounts.auth import caller_of
 from chatsite.chat import bulk, erasure, library
-from chatsite.chat.api.door import caller_of
 from chatsite.chat.api.rights import ReceiptRef
 from chatsite.chat.models import Conversation
 from chatsite.chat.schemas.conversations import (

@@ -7,8 +7,8 @@ from uuid import UUID
 from django.http import HttpRequest
 from ninja import Router, Status
 
+from chatsite.accounts.auth import caller_of
 from chatsite.chat import feedback
-from chatsite.chat.api.door import caller_of
 from chatsite.chat.schemas.messages import FeedbackIn
 
 router = Router(tags=["feedback"])

@@ -11,9 +11,9 @@ from django.conf import settings
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Field, Header, Router
 
+from chatsite.accounts.auth import caller_of
 from chatsite.accounts.grants import Grant, watch
 from chatsite.chat import frames, library
-from chatsite.chat.api.door import caller_of
 from chatsite.chat.coalesce import coalesce
 from chatsite.chat.ending import stop
 from chatsite.chat.following import Followed, followed, load

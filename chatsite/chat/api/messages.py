@@ -10,8 +10,8 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from ninja import Field, Header, Query, Router, Schema, Status
 
+from chatsite.accounts.auth import caller_of
 from chatsite.chat import branches, following, library
-from chatsite.chat.api.door import caller_of
 from chatsite.chat.ask import Asked, ask, ask_again, go_on
 from chatsite.chat.ending import completed
 from chatsite.chat.models import FINAL_STATES, LIVE_STATES, Message
@@ -34,7 +34,6 @@ router = Router(tags=["messages"])
 
 # New and whole; found again; accepted, to be followed.
 ASKED = {200: AskedOut, 201: AskedOut, 202: AskedOut}
-CONFLICT = {"responses": {409: {"$ref": "#/components/responses/Conflict"}}}
 _PREFER_WAIT = re.compile(
     r"(?:^|[,;])\s*wait(?:\s*=\s*\"?(\d{1,6})\"?)?\s*(?:$|[,;])", re.IGNORECASE | re.ASCII
 )
@@ -127,7 +126,7 @@ async def answer_again(
     return await _answered(caller, asking, response, _wait_s(wait, prefer))
 
 
-@router.post("/messages/{uuid:message}/continue", response=ASKED, openapi_extra=CONFLICT)
+@router.post("/messages/{uuid:message}/continue", response=ASKED)
 async def continue_answer(
     request: HttpRequest,
     response: HttpResponse,

@@ -16,16 +16,14 @@ from ninja import Field, Router, Schema, Status
 from pydantic import ConfigDict
 
 from chatsite.accounts import brake
-from chatsite.accounts.auth import SessionOrKey
+from chatsite.accounts.auth import SESSION, caller_of
 from chatsite.accounts.models import User
 from chatsite.chat import erasure, export, export_link, receipts
-from chatsite.chat.api.door import caller_of
 from chatsite.chat.models import ErasureReceipt
 from chatsite.db import run_in_db
 from chatsite.errors import ReplyRefused, RequestError
 
 router = Router(tags=["your data"])
-SESSION = SessionOrKey()
 ZIP = {
     "responses": {
         200: {

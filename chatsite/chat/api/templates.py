@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from django.http import HttpRequest
 from ninja import Field, Path, Router, Status
 
+from chatsite.accounts.auth import caller_of
 from chatsite.chat import prompt_templates
-from chatsite.chat.api.door import caller_of
 from chatsite.chat.models import PromptTemplate
 from chatsite.chat.schemas.templates import TemplateChange, TemplateIn, TemplateOut, UsedOut, UseIn
 from chatsite.db import run_in_db

@@ -11,8 +11,8 @@ from django.conf import settings
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Field, Router, Schema, Status
 
+from chatsite.accounts.auth import caller_of
 from chatsite.chat import library
-from chatsite.chat.api.door import caller_of
 from chatsite.chat.transfer import export, rows
 from chatsite.chat.transfer.form import FORMAT, VERSION
 from chatsite.chat.transfer.reading import talks_of
