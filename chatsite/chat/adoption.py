@@ -66,13 +66,15 @@ async def sweep_forever(into: Running, every_s: float) -> None:
             await settle_owed()
         except DatabaseError as error:
             logger.warning("sweep put off, the database is away: %s", error)
+        except Exception:  # a mistake of ours in one sweep must not end the sweeping
+            logger.exception("sweep broken off")
         await asyncio.sleep(every_s)
 
 
 def _take(generation: UUID) -> Generation | None:
     if not generations.adopt(generation):
         return None
-    return Generation.objects.select_related("message").get(pk=generation)
+    return Generation.objects.select_related("message").filter(pk=generation).first()  # or erased meanwhile
 
 
 async def _finish_adopted(row: Generation, live: LiveAnswer) -> None:

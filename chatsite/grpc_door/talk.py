@@ -37,6 +37,7 @@ class Talk:
         self._caller = caller
         self._said: asyncio.Queue[pb.ServerMessage | None] = asyncio.Queue(MAX_AHEAD)
         self._answers: dict[str, asyncio.Task[None]] = {}
+        self._is_heard = True
 
     async def events(self, messages: AsyncIterator[pb.ClientMessage]) -> AsyncGenerator[pb.ServerMessage]:
         hearing = asyncio.create_task(self._hear(messages))
@@ -45,6 +46,7 @@ class Talk:
                 yield message
             hearing.result()
         finally:
+            self._is_heard = False
             tasks = [hearing, *self._answers.values()]
             for task in tasks:
                 task.cancel()
@@ -58,7 +60,7 @@ class Talk:
             while self._answers:
                 await asyncio.wait(set(self._answers.values()))
         finally:
-            await self._said.put(None)
+            await self._put(None)
 
     async def _obey(self, message: pb.ClientMessage) -> None:
         name, task = message.request_id, self._answers.get(message.request_id)
@@ -124,4 +126,9 @@ class Talk:
                 await self._say(name, index, done=forms.done_of(ended, reader.num_calls))
 
     async def _say(self, name: str, index: int = 0, **event: Any) -> None:
-        await self._said.put(pb.ServerMessage(request_id=name, index=index, **event))
+        await self._put(pb.ServerMessage(request_id=name, index=index, **event))
+
+    async def _put(self, message: pb.ServerMessage | None) -> None:
+        """Waits for room; but not once nobody makes any."""
+        if self._is_heard:
+            await self._said.put(message)

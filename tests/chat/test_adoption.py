@@ -7,13 +7,14 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+import pytest
 from django.utils import timezone
 
 from chatsite.accounts.callers import caller_of_user
 from chatsite.accounts.models import User
-from chatsite.chat import generations, store
+from chatsite.chat import adoption, generations, store
 from chatsite.chat.adoption import adopt_orphans, reap
-from chatsite.chat.models import Generation
+from chatsite.chat.models import Conversation, Generation
 from chatsite.chat.running import Running, running
 from chatsite.db import run_in_db
 from inference.testing import script_text
@@ -66,6 +67,43 @@ async def test_what_the_engine_does_not_know_becomes_interrupted(engine: Any, us
     row = await wait_final(str(orphan.generation))
     assert (row.state, row.error_code) == ("interrupted", "generation_unknown")
     await adopter.drain(1)
+
+
+async def test_what_is_erased_while_it_is_taken_over_is_left_alone(
+    engine: Any, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orphan = await run_in_db(store.store_question, caller_of_user(user), store.Question(uuid4(), "gone"))
+    await run_in_db(generations.release, orphan.generation)
+    adopt = generations.adopt
+
+    def adopt_and_erase(generation: UUID) -> bool:
+        taken = adopt(generation)
+        Conversation.objects.all().delete()
+        return taken
+
+    monkeypatch.setattr(generations, "adopt", adopt_and_erase)
+    assert await adopt_orphans(Running()) == 0
+
+
+async def test_no_mistake_in_one_sweep_ends_the_sweeping(
+    engine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept = asyncio.Event()
+
+    async def settle_owed() -> int:
+        if not num_swept:
+            num_swept.append(1)
+            raise KeyError("a mistake of ours")
+        swept.set()
+        return 0
+
+    num_swept: list[int] = []
+    monkeypatch.setattr(adoption, "settle_owed", settle_owed)
+    sweeping = asyncio.create_task(adoption.sweep_forever(Running(), 0.01))
+    async with asyncio.timeout(20):
+        await swept.wait()
+    sweeping.cancel()
+    await asyncio.gather(sweeping, return_exceptions=True)
 
 
 async def test_the_reaper_ends_what_is_long_past_its_deadline(engine: Any, user: User) -> None:

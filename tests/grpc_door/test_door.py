@@ -6,6 +6,7 @@ import asyncio
 import re
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,9 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
+from chatsite.chat.turn import Caller
 from chatsite.grpc_door import chat_pb2 as pb
+from chatsite.grpc_door import talk
 from chatsite.grpc_door.chat_pb2_grpc import ChatStub
 from chatsite.grpc_door.server import SERVICE
 from inference.testing.script import script_text
@@ -130,6 +133,27 @@ async def test_a_client_that_goes_away_frees_the_device(stub: ChatStub, key: str
             break
     call.cancel()
     assert await state_of(site, generation) == "stopped"
+
+
+async def test_a_client_that_reads_nothing_and_goes_away_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while its answers wait for room to say something."""
+
+    async def never(model: str) -> None:
+        await asyncio.Event().wait()
+
+    async def messages() -> AsyncIterator[pb.ClientMessage]:
+        yield ask("one that is being answered", "hello")
+        while True:
+            yield pb.ClientMessage(ask=pb.Ask())
+
+    monkeypatch.setattr(talk, "served_chat_model", never)
+    talking = talk.Talk(Caller(1, "1"))
+    events = talking.events(messages())
+    await anext(events)
+    while not talking._said.full():
+        await asyncio.sleep(0)
+    async with asyncio.timeout(20):
+        await events.aclose()
 
 
 async def test_a_revoked_key_ends_its_open_streams(stub: ChatStub, site: LiveSite) -> None:
