@@ -69,7 +69,9 @@ class WebConfig:
         "empty: http (https with CHAT_TLS_CERT) on PORT at the allowed hosts.",
     )
     trust_proxy: bool = setting(
-        "CHAT_TRUST_PROXY", False, "Believe X-Forwarded-Proto and X-Forwarded-Host of a proxy in front."
+        "CHAT_TRUST_PROXY",
+        False,
+        "Believe X-Forwarded-Proto, X-Forwarded-Host and X-Forwarded-For of a proxy in front.",
     )
     https_only: bool = setting(
         "CHAT_HTTPS_ONLY",
