@@ -1,15 +1,13 @@
 """The site's own JSON API under /api: one object, its routers, and its errors in the same shape as /v1.
 
-Handlers find the `Caller` in `request.auth` (`chatsite.accounts.auth`). The docs are for signed-in people.
+Handlers ask `chatsite.accounts.auth.caller_of` who calls. The docs are for signed-in people.
 """
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.multipartparser import MultiPartParserError
 from django.http.request import RawPostDataException
@@ -19,13 +17,10 @@ from ninja.operation import Operation
 from ninja.parser import Parser
 
 from chatsite.accounts.auth import SessionOrKey
-from chatsite.errors import InvalidText, SiteError, StorageUnavailable
+from chatsite.errors import InvalidText
 from chatsite.json_body import read_json
 from chatsite.openapi.document import Document
-from chatsite.v1.errors import ApiError, from_engine, from_site, response_of
-from inference.errors import EngineError
-
-logger = logging.getLogger(__name__)
+from chatsite.v1.errors import ApiError, response_of, told_of
 
 
 class BoundedParser(Parser):
@@ -60,21 +55,6 @@ api = SiteAPI(
 )
 
 
-@api.exception_handler(ApiError)
-def _api_error(request: HttpRequest, error: ApiError) -> HttpResponse:
-    return response_of(error)
-
-
-@api.exception_handler(SiteError)
-def _site_error(request: HttpRequest, error: SiteError) -> HttpResponse:
-    return response_of(from_site(error))
-
-
-@api.exception_handler(EngineError)
-def _engine_error(request: HttpRequest, error: EngineError) -> HttpResponse:
-    return response_of(from_engine(error))
-
-
 @api.exception_handler(ValidationError)
 def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
     first = error.errors[0]
@@ -103,17 +83,10 @@ def _http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
     return response_of(ApiError(error.status_code, code, str(error)))
 
 
-@api.exception_handler(OperationalError)
-@api.exception_handler(InterfaceError)
-def _storage_away(request: HttpRequest, error: Exception) -> HttpResponse:
-    logger.warning("a request met a database that is away: %s", error)
-    return response_of(from_site(StorageUnavailable("The server cannot store or read anything now.")))
-
-
 @api.exception_handler(Exception)
-def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
-    logger.error("unexpected error under %s", ascii(request.path), exc_info=error)
-    return response_of(ApiError(500, "internal_error", "The server made a mistake."))
+def _told(request: HttpRequest, error: Exception) -> HttpResponse:
+    """Our own errors, and whatever else comes up, as everywhere under the doors."""
+    return response_of(told_of(error, ascii(request.path)))
 
 
 api.add_router("", "chatsite.accounts.api.router")

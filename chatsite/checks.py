@@ -6,13 +6,13 @@ They run with `serve`, `check --deploy` and in the worker; commands that need le
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import ip_address
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from chatsite.accounts.oidc import rules
+from chatsite.hosts import is_loopback
 
 NEEDED = {
     "secret_key": ("SECRET_KEY", "sessions would end with this process; give it a long random text"),
@@ -62,17 +62,10 @@ def private_grpc(app_configs: Sequence[Any] | None = None, **kwargs: Any) -> lis
         return []
     if not host or not port.isdigit():
         return [Error("CHAT_GRPC_ADDRESS must be host:port", id="chatsite.E021")]
-    if config.tls_cert or _is_loopback(host.strip("[]")):
+    if config.tls_cert or is_loopback(host.strip("[]")):
         return []
     text = "CHAT_GRPC_ADDRESS is reachable from outside and needs CHAT_TLS_CERT and CHAT_TLS_KEY"
     return [Error(text, id="chatsite.E022")]
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 @register("serving", deploy=True)

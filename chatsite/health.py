@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import ipaddress
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -22,6 +21,7 @@ from chatsite import metrics
 from chatsite.db import run_in_db
 from chatsite.engine import engine
 from chatsite.engine_metrics import EngineMetrics
+from chatsite.hosts import is_loopback
 from inference.errors import EngineError
 from inference.types import EngineStats
 
@@ -81,16 +81,9 @@ def may_read_metrics(request: HttpRequest) -> bool:
     given = request.headers.get("Authorization", "")
     if token and hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
         return True
-    return _is_loopback(request.META.get("REMOTE_ADDR") or "") and not any(
+    return is_loopback(request.META.get("REMOTE_ADDR") or "") and not any(
         h in request.headers for h in PROXY_HEADERS
     )
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 async def _stats() -> EngineStats | None:

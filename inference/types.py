@@ -40,11 +40,15 @@ class Segment:
     tool_call_id: str = ""
 
 
+# Kinds of grammars.
+JSON_OBJECT, JSON_SCHEMA, LARK = "json_object", "json_schema", "lark"
+
+
 @dataclass(frozen=True, slots=True)
 class Grammar:
     """What an answer must look like: any JSON object, JSON that a schema allows, or texts of a Lark grammar."""
 
-    kind: str  # json_object, json_schema, lark
+    kind: str
     text: str = ""
 
 

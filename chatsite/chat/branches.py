@@ -51,9 +51,6 @@ class Tree:
         """All messages under the same parent, this one among them."""
         return self._children[self.parents[message]]
 
-    def is_leaf(self, message: UUID) -> bool:
-        return not self._children.get(message)
-
     def through(self, message: UUID) -> list[UUID]:
         """The branch from the root through `message` to the latest message below it. Raises NotFound."""
         if message not in self.parents:

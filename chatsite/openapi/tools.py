@@ -10,11 +10,11 @@ from typing import Any
 
 from chatsite.openapi import refs
 from chatsite.v1.prompts import MAX_CALLS
-from inference.tools.functions import MAX_FUNCTIONS, NAME, RESERVED
+from inference.tools.functions import CHOICES, MAX_FUNCTIONS, NAME
 
 NULL = {"type": "null"}
 NAME_OF_CALLED = {"type": "string", "pattern": f"^{NAME.pattern}$"}
-NAME_OF_FUNCTION = NAME_OF_CALLED | {"description": f"None of: {', '.join(sorted(RESERVED))}."}
+NAME_OF_FUNCTION = NAME_OF_CALLED | {"description": f"None of: {', '.join(sorted(CHOICES))}."}
 ARGUMENTS = {
     "type": "string",
     "description": "The arguments as the JSON text of an object.",
@@ -47,7 +47,7 @@ def _tools(name: str) -> dict[str, Any]:
 
 def _choice(named: dict[str, Any]) -> dict[str, Any]:
     words = "`required` and one function want a call; both need `tools` that offer one."
-    return {"anyOf": [{"enum": ["none", "auto", "required"]}, named, NULL], "description": words}
+    return {"anyOf": [{"enum": list(CHOICES)}, named, NULL], "description": words}
 
 
 _NAMED = _object({"name": NAME_OF_FUNCTION}, "name")

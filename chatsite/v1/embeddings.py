@@ -16,9 +16,10 @@ from chatsite.chat.turn import Caller
 from chatsite.json_body import read_json
 from chatsite.v1.catalog import served_embedder
 from chatsite.v1.endpoint import endpoint
-from chatsite.v1.errors import ApiError, invalid
+from chatsite.v1.errors import invalid
 from chatsite.v1.limits import limit_headers
 from chatsite.v1.schema import convert
+from chatsite.v1.texts import texts_in
 
 MAX_TEXTS = 2048
 NOT_TEXTS = (
@@ -61,24 +62,8 @@ async def embeddings(request: HttpRequest, caller: Caller) -> JsonResponse:
 
 def texts_of(given: Any) -> list[str]:
     """The texts to embed. Raises ApiError that names the one that is wrong."""
-    texts = [given] if isinstance(given, str) else given
-    if not isinstance(texts, list) or not texts:
-        raise invalid("input", "The input must be a text or a list of texts.", "missing_required_parameter")
-    if any(isinstance(text, int | list) for text in texts):
-        raise invalid("input", NOT_TEXTS, "token_arrays_not_supported")
-    if len(texts) > MAX_TEXTS:
-        raise invalid("input", f"At most {MAX_TEXTS} texts are allowed.", "array_above_max_length")
-    for index, text in enumerate(texts):
-        _check(text, f"input[{index}]" if isinstance(given, list) else "input")
-    return texts
-
-
-def _check(text: Any, param: str) -> None:
-    if not isinstance(text, str) or not text:
-        raise invalid(param, "A text to embed must not be empty.")
     most = settings.CONFIG.max_message_chars
-    if len(text) > most:
-        raise ApiError(413, "message_too_long", f"A text may have {most} characters.", param=param)
+    return texts_in(given, "input", "A text to embed", most=MAX_TEXTS, max_chars=most, no_ids=NOT_TEXTS)
 
 
 def _base64(vector: array[float]) -> str:

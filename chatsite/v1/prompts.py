@@ -13,6 +13,7 @@ from typing import Any
 
 from chatsite.v1.errors import ApiError, invalid
 from chatsite.v1.schema import Message, Part, ToolCall
+from chatsite.v1.texts import texts_in
 from chatsite.v1.tools import tools_missing
 from inference.tools.calls import Call, as_json, object_in
 from inference.tools.functions import NAME
@@ -78,19 +79,7 @@ def too_long(param: str, max_chars: int) -> ApiError:
 
 def raw_prompts(given: Any, max_chars: int) -> list[tuple[Segment, ...]]:
     """Of one text or a list of texts. Raises ApiError that names the prompt."""
-    texts = [given] if isinstance(given, str) else given
-    if not isinstance(texts, list) or not texts:
-        raise invalid("prompt", "The prompt must be a text or a list of texts.", "missing_required_parameter")
-    if any(isinstance(text, int | list) for text in texts):
-        raise invalid("prompt", NOT_TEXTS, "token_arrays_not_supported")
-    if len(texts) > MAX_PROMPTS:
-        raise invalid("prompt", f"At most {MAX_PROMPTS} prompts are allowed.", "array_above_max_length")
-    for index, text in enumerate(texts):
-        param = "prompt" if text is given else f"prompt[{index}]"
-        if not isinstance(text, str) or not text:
-            raise invalid(param, "A prompt must not be empty.")
-        if len(text) > max_chars:
-            raise ApiError(413, "message_too_long", f"A prompt may have {max_chars} characters.", param=param)
+    texts = texts_in(given, "prompt", "A prompt", most=MAX_PROMPTS, max_chars=max_chars, no_ids=NOT_TEXTS)
     return [(Segment(RAW, text),) for text in texts]
 
 

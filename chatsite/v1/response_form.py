@@ -17,8 +17,8 @@ from chatsite.v1.errors import ApiError
 from chatsite.v1.response_format import format_told
 from chatsite.v1.response_items import Output, Told
 from chatsite.v1.schema import ResponsesRequest
-from chatsite.v1.tools import CHOICES, Offer
-from inference.tools.functions import Function
+from chatsite.v1.tools import Offer
+from inference.tools.functions import CHOICES, Function
 from inference.types import EngineInfo, FinishReason
 
 COMPLETED = "completed"

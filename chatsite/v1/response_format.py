@@ -15,10 +15,10 @@ from chatsite.errors import ReplyRefused
 from chatsite.v1.errors import invalid
 from chatsite.v1.schema import ChatRequest, ResponseFormat, ResponsesRequest, TextFormat
 from inference.errors import InvalidGrammar
-from inference.types import EngineInfo, Grammar
+from inference.types import JSON_OBJECT, JSON_SCHEMA, EngineInfo, Grammar
 
 CHAT_FIELD, RESPONSES_FIELD = "response_format", "text.format"
-TEXT, JSON_OBJECT, JSON_SCHEMA = "text", "json_object", "json_schema"
+TEXT = "text"
 TYPES = (TEXT, JSON_OBJECT, JSON_SCHEMA)
 SCHEMA_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 

@@ -16,12 +16,10 @@ from chatsite.v1.schema import ChatRequest, ResponsesRequest
 from inference.tools import functions
 from inference.tools.calls import Call
 from inference.tools.formats import FORMATS
-from inference.tools.functions import BadFunctions, Function, read_function
+from inference.tools.functions import AUTO, CHOICES, NONE, REQUIRED, BadFunctions, Function, read_function
 from inference.tools.reader import CallReader
 from inference.types import EngineInfo
 
-AUTO, NONE, REQUIRED = "auto", "none", "required"
-CHOICES = (AUTO, NONE, REQUIRED)
 NOT_HERE = "This model has no tools: its chat template does not show functions."
 
 

@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from inference.types import Grammar
+from inference.types import JSON_OBJECT, JSON_SCHEMA, LARK, Grammar
 
-JSON_OBJECT, JSON_SCHEMA, LARK = "json_object", "json_schema", "lark"
 MAX_CHARACTERS = {JSON_OBJECT: 0, JSON_SCHEMA: 64 * 1024, LARK: 256 * 1024}
 # Both are worked through in one step when an answer comes to them, and everybody waits: 10 ms on one core.
 MAX_LITERAL_CHARACTERS = 8192

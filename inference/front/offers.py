@@ -9,17 +9,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from inference.core.grammar_text import JSON_OBJECT, JSON_SCHEMA, LARK
 from inference.errors import InvalidRequest, NotSupported
 from inference.front.tokenizer import Tokenizer
 from inference.tools.calls import Call, as_json
 from inference.tools.formats import FORMATS
-from inference.tools.functions import BadFunctions, Function, from_json
+from inference.tools.functions import AUTO, NONE, REQUIRED, BadFunctions, Function, from_json
 from inference.tools.grammar import grammar_of_calls, grammar_with_json, grammar_with_text
 from inference.tools.reader import CallReader
-from inference.types import GenerateRequest, Grammar
+from inference.types import JSON_OBJECT, JSON_SCHEMA, LARK, GenerateRequest, Grammar
 
-AUTO, NONE, REQUIRED = "auto", "none", "required"
 ANY_OBJECT = '{"type": "object"}'
 
 

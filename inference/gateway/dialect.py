@@ -11,13 +11,12 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from inference.core.grammar_text import JSON_SCHEMA
 from inference.core.messages import Admit, SamplingSpec
 from inference.front.tokenizer import Tokenizer
 from inference.gateway.errors import Broken, Refused
 from inference.gateway.request import Dialect, body_of
 from inference.gateway.wire import Chunk, ModelCard
-from inference.types import Grammar
+from inference.types import JSON_SCHEMA, Grammar
 
 # What no model says by itself to a greeting, and tokens enough for it in any vocabulary.
 HELD, MAX_HELD_TOKENS = "held", 16

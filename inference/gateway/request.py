@@ -11,11 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from inference.core.grammar_text import JSON_OBJECT, LARK
 from inference.core.messages import Admit
 from inference.front.tokenizer import Tokenizer
 from inference.gateway.errors import Refused
-from inference.types import Grammar
+from inference.types import JSON_OBJECT, LARK, Grammar
 
 # Added to the priority (lower runs earlier): bulk work stands behind people, warm-ups and probes behind everything.
 OFFLINE_PRIORITY = 1 << 16

@@ -16,8 +16,9 @@ MAX_FUNCTIONS = 128
 MAX_CHARS = 512 * 1024  # of all of them as JSON
 MAX_DEPTH = 64
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-# What a choice between functions may be instead of a name.
-RESERVED = frozenset({"auto", "none", "required"})
+# What a choice between functions may be instead of the name of one.
+AUTO, NONE, REQUIRED = "auto", "none", "required"
+CHOICES = (AUTO, NONE, REQUIRED)
 
 
 class BadFunctions(ValueError):
@@ -54,7 +55,7 @@ def read_function(given: Any, path: str) -> Function:
     name, parameters = given.get("name"), given.get("parameters")
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise BadFunctions(f"{path}.name", "A function's name has 1 to 64 of: A-Z, a-z, 0-9, _ and -.")
-    if name in RESERVED:
+    if name in CHOICES:
         raise BadFunctions(f"{path}.name", f"A function cannot be called '{name}'.")
     description = given.get("description")
     if description is not None and not isinstance(description, str):

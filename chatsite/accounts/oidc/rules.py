@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
 from urllib.parse import urlsplit
+
+from chatsite.hosts import is_loopback
 
 
 def pairs(mapping: str) -> list[tuple[str, str]]:
@@ -34,8 +35,4 @@ def origin_of(url: str) -> str:
 def is_safe(origin: str) -> bool:
     """By https; without it on this machine only."""
     parts = urlsplit(origin)
-    try:
-        is_here = parts.hostname == "localhost" or ipaddress.ip_address(parts.hostname or "").is_loopback
-    except ValueError:
-        is_here = False
-    return parts.scheme == "https" or (parts.scheme == "http" and is_here)
+    return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
