@@ -6,8 +6,6 @@ are in none of them. Knows rows; does not know how they are sent.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from uuid import UUID
 from django.core.serializers.json import DjangoJSONEncoder
 
 from chatsite.accounts.callers import caller_of_user
+from chatsite.accounts.ledger import spreadsheet
 from chatsite.accounts.models import UsageRecord, User
 from chatsite.chat.models import Conversation, PromptTemplate
 from chatsite.chat.transfer import markdown, rows
@@ -24,7 +23,6 @@ from chatsite.chat.transfer.export import file_of
 from chatsite.db import run_in_db
 from chatsite.errors import NotFound
 from semcache.admin.export import as_jsonl, rows_of
-from semcache.imports.cells import neutralised
 from semcache.models import CacheEntry
 
 USAGE_ROWS = 10_000
@@ -100,15 +98,13 @@ def _pages_of_usage(user_id: int) -> list[int]:
 
 
 def _usage(user_id: int, first: int) -> str:
-    """With a byte order mark, without which spreadsheets misread Chinese; no cell is a formula."""
     mine = UsageRecord.objects.filter(user=user_id, pk__gte=first).select_related("api_key", "tenant")
-    file = io.StringIO()
-    writer = csv.writer(file, quoting=csv.QUOTE_ALL)
-    writer.writerow(USAGE_COLUMNS)
-    for row in mine.order_by("pk")[:USAGE_ROWS]:
-        own = {"key": row.api_key.prefix if row.api_key else "", "business_line": row.tenant.slug}
-        writer.writerow([neutralised(own.get(name, getattr(row, name, ""))) for name in USAGE_COLUMNS])
-    return "\ufeff" + file.getvalue()
+    return "".join(spreadsheet.lines(USAGE_COLUMNS, map(_used, mine.order_by("pk")[:USAGE_ROWS])))
+
+
+def _used(row: UsageRecord) -> list[Any]:
+    own = {"key": row.api_key.prefix if row.api_key else "", "business_line": row.tenant.slug}
+    return [own.get(name, getattr(row, name, "")) for name in USAGE_COLUMNS]
 
 
 def _pages_of_cache(user_id: int) -> list[list[int]]:

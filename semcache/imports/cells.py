@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 # A spreadsheet takes what begins so for a formula, also in full width; blanks before it do not stop it.
-_FORMULA_SIGNS = tuple("=+-@|%\t\r\n＝＋－＠")
+FORMULA_SIGNS = tuple("=+-@|%\t\r\n＝＋－＠")
 
 
 def neutralised(value: Any) -> str:
@@ -20,4 +20,4 @@ def plain(cell: str) -> str:
 
 
 def _looks_like_a_formula(text: str) -> bool:
-    return text.startswith(_FORMULA_SIGNS) or text.lstrip().startswith(_FORMULA_SIGNS)
+    return text.lstrip(" ").startswith(FORMULA_SIGNS) or text.lstrip().startswith(FORMULA_SIGNS)

@@ -16,6 +16,7 @@ from django.test import Client
 from chatsite.accounts.ledger import spreadsheet
 from chatsite.accounts.models import Price, Tenant, UsageDay, UsageRecord, User
 from chatsite.accounts.usage_chart import HEIGHT, chart
+from semcache.imports.cells import FORMULA_SIGNS
 
 MakeUser = Callable[..., User]
 EVIL = '=HYPERLINK("http://evil.example";"click")'
@@ -99,7 +100,7 @@ def test_columns_of_the_chart_stack_up_to_their_day() -> None:
     assert chart(["mon"], {"made": [0]}).top == 0
 
 
-@pytest.mark.parametrize("start", spreadsheet.FORMULA_STARTS)
+@pytest.mark.parametrize("start", FORMULA_SIGNS)
 def test_a_text_that_a_spreadsheet_would_run_is_marked_as_text(start: str) -> None:
     assert spreadsheet.cell(f"{start}1+1") == f"'{start}1+1"
     assert spreadsheet.cell(f"  {start}1+1") == f"'  {start}1+1"

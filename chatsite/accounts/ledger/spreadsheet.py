@@ -12,8 +12,7 @@ from typing import Any
 
 from django.http import StreamingHttpResponse
 
-# What makes a text a formula in some spreadsheet. A name may hold any of them.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+from semcache.imports.cells import neutralised
 
 
 def cell(value: Any) -> str:
@@ -22,8 +21,7 @@ def cell(value: Any) -> str:
         return f"{value:f}"
     if isinstance(value, int | float):
         return repr(value)
-    text = "" if value is None else str(value)
-    return f"'{text}" if text.lstrip(" ").startswith(FORMULA_STARTS) else text
+    return neutralised(value)
 
 
 def lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
