@@ -17,7 +17,7 @@ from django.contrib.auth.models import Group
 from django.test import Client
 
 from chatsite.accounts.models import Identity, Tenant, User
-from chatsite.accounts.oidc import provider, rules
+from chatsite.accounts.oidc import people, provider, rules
 from chatsite.checks import sign_in_by_provider
 from tests.accounts.identity_provider import (
     CLIENT,
@@ -119,6 +119,17 @@ def test_no_name_and_no_address_opens_somebody_elses_account(
     user = who(client)
     assert user is not None and user != root and user.username.startswith("root-")
     assert not (user.is_staff or user.is_superuser)
+
+
+def test_of_two_who_come_at_once_under_one_name_both_get_an_account(
+    client: Client, idp: Provider, make_user: MakeUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name was free when it was looked for."""
+    ann, free_names = make_user("ann"), ["ann", "ann-2"]
+    monkeypatch.setattr(people, "_free_name", lambda wished: free_names.pop(0))
+    sign_in(client, idp, "s-2", preferred_username="ann")
+    user = who(client)
+    assert user is not None and user != ann and user.username == "ann-2"
 
 
 def test_a_subject_of_another_issuer_is_somebody_else(

@@ -34,8 +34,10 @@ def user_of(claims: Mapping[str, Any]) -> User:
     subject, issuer = str(claims["sub"]), settings.CONFIG.oidc_issuer
     try:
         identity = _known(issuer, subject) or _made(issuer, subject, claims)
-    except IntegrityError:  # two first sign-ins at once: the other one was faster
-        identity = Identity.objects.select_related("user").get(issuer=issuer, subject=subject)
+    except (
+        IntegrityError
+    ):  # two first sign-ins at once, of one person or of two of one name: the other was faster
+        identity = _known(issuer, subject) or _made(issuer, subject, claims)
     Identity.objects.filter(pk=identity.pk).update(last_used_at=timezone.now())
     _follow(identity.user, _groups_in(claims))
     return identity.user
