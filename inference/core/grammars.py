@@ -82,7 +82,9 @@ class Grammars:
         try:
             matching = self._of[sequence.id].result()
             matching.read(sequence.token_ids, sequence.num_prompt)
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # the library's panics are no Exception
             return str(error)
         return matching
 
@@ -95,7 +97,9 @@ class Grammars:
         rows = [(matching.matcher, row) for row, matching in enumerate(matchings)]
         try:
             self._fill_on.unsafe_compute_mask_ptr(rows, words.ctypes.data, words.strides[0], len(rows))
-        except Exception as error:  # not for anything that a grammar holds: the library has a mistake
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # not for anything that a grammar holds: the library has a mistake
             if len(matchings) == 1:
                 return [str(error)]
             log.exception("%d grammars could not be asked together; asking them one by one", len(matchings))

@@ -209,11 +209,16 @@ def test_a_grammar_that_fails_in_mid_answer_fails_alone(make: Make, monkeypatch:
     a_costly_grammar_fails_alone(make, monkeypatch)
 
 
-def test_a_library_that_breaks_fails_its_own_sequences_only(make: Make) -> None:
+class Panic(BaseException):
+    """As the library's panics are, no Exception."""
+
+
+@pytest.mark.parametrize("error", [ValueError, Panic])
+def test_a_library_that_breaks_fails_its_own_sequences_only(make: Make, error: type[BaseException]) -> None:
     class Broken:
         def unsafe_compute_mask_ptr(self, rows: list[Any], *place: int) -> None:
             if any(not matcher.is_accepting() for matcher, _ in rows):
-                raise ValueError("broken")
+                raise error("broken")
             LIBRARY.unsafe_compute_mask_ptr(rows, *place)
 
     driver = make()
@@ -223,6 +228,21 @@ def test_a_library_that_breaks_fails_its_own_sequences_only(make: Make) -> None:
     driver.run(bad, good, free)
     assert "broken" in driver.end(bad).error and driver.end(bad).reason == "failed"
     assert driver.end(good).error == "" and len(driver.ids(free)) == 5
+
+
+def test_a_grammar_that_panics_while_it_is_compiled_fails_alone(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compiled(self: Compiler, grammar: Grammar) -> Matching:
+        if "panic" in grammar.text:
+            raise Panic("broken")
+        return compiler(self, grammar)
+
+    compiler = Compiler.compile
+    monkeypatch.setattr(Compiler, "compile", compiled)
+    driver, bad, good = make(), held(lark('start: "panic"')), held(lark("start: /a{0,3}/"))
+    driver.run(bad, good)
+    assert "broken" in driver.end(bad).error and driver.end(good).error == ""
 
 
 @pytest.mark.parametrize("vocabulary", [None, Vocabulary([b"a", b"b"], [9], [10**9])])
