@@ -36,13 +36,14 @@ class Keeper:
     async def keep(self, generation: UUID, progress: Callable[[], Progress]) -> None:
         """Checkpoints `generation` for ever. Raises LeaseLost."""
         lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._kept[generation] = progress, lost
+        mine = self._kept[generation] = progress, lost
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run(), name="checkpoints")
         try:
             await lost
         finally:
-            del self._kept[generation]
+            if self._kept.get(generation) is mine:  # this process may have adopted it from itself
+                del self._kept[generation]
 
     async def _run(self) -> None:
         while True:

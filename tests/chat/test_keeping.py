@@ -112,3 +112,16 @@ async def test_a_database_that_is_away_is_tried_again(
     await until_stored(generation, "late")
     assert not task.done()
     await end(task)
+
+
+async def test_an_answer_that_a_process_takes_over_from_itself_is_kept_on(engine: Any, user: User) -> None:
+    """Its lease ran out while the database was away."""
+    keeper, (generation,) = Keeper(), await questions(user, 1)
+    first = asyncio.create_task(keeper.keep(generation, lambda: Progress("first")))
+    await asyncio.sleep(0)
+    second = asyncio.create_task(keeper.keep(generation, lambda: Progress("second")))
+    await asyncio.sleep(0)
+    first.cancel()
+    await until_stored(generation, "second")
+    await end(first, second)
+    assert first.cancelled() and second.cancelled()
