@@ -11,6 +11,7 @@ from django.test import AsyncClient
 
 from chatsite.accounts.models import User
 from chatsite.chat.models import Conversation, Feedback, Generation, Message
+from chatsite.chat.transfer import chatgpt
 from chatsite.db import run_in_db
 from tests.chat.api_client import KIND, read
 from tests.chat.socket import Socket
@@ -210,13 +211,16 @@ async def test_a_fork_within_an_answer_gives_each_branch_the_whole_of_it(page: A
     assert sorted(texts) == ["first", "first\n\nsecond", "next", "q"]
 
 
-async def test_deep_and_wide_mappings_end_soon(page: AsyncClient) -> None:
+async def test_deep_and_wide_mappings_end_soon(page: AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """A chain of 4,000 parts that each end an answer would be written as 48 million characters."""
     deep = {str(n): node(str(n - 1), "assistant", "part") for n in range(4000)}
     fork = deep | {f"q{n}": node(str(n), "user", "next") for n in range(4000)}
     assert (await imported(page, [{"mapping": deep}])).status_code == 201
     refused = await imported(page, [{"mapping": fork}])
     assert (refused.status_code, "too long" in refused.json()["error"]["message"]) == (400, True)
+    monkeypatch.setattr(chatgpt, "MAX_FILE_CHARS", 100_000)  # 50 million
+    refused = await imported(page, [{"mapping": deep}] * 5)
+    assert (refused.status_code, "too long - at `$[4]`" in refused.json()["error"]["message"]) == (400, True)
     assert await run_in_db(Message.objects.count) == 1
 
 

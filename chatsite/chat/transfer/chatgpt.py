@@ -19,8 +19,9 @@ from chatsite.chat.transfer.form import MAX_CONVERSATIONS, MAX_MESSAGES, MAX_TEX
 
 SHOWN = frozenset({"user", "assistant"})
 TEXTS = frozenset({"text", "multimodal_text"})
-# Parts before a fork are written once for each of its branches.
+# Parts before a fork are written once for each of its branches, so a small file may hold a great deal.
 MAX_CHAT_CHARS = 20_000_000
+MAX_FILE_CHARS = 50_000_000
 Seconds = Annotated[float, Meta(ge=0, le=32_503_680_000)]  # to the year 3000
 Id = Annotated[str, Meta(max_length=200)]
 
@@ -78,7 +79,14 @@ class Part:
 def talks_of(value: list[Any]) -> list[Talk]:
     """Raises msgspec.ValidationError, which says where."""
     chats = msgspec.convert(value, Annotated[list[Chat], Meta(max_length=MAX_CONVERSATIONS)])
-    return [_Reader(chat, f"$[{place}]").talk() for place, chat in enumerate(chats)]
+    talks, num_chars = [], 0
+    for place, chat in enumerate(chats):
+        reader = _Reader(chat, f"$[{place}]")
+        talks.append(reader.talk())
+        num_chars += reader.num_chars
+        if num_chars > MAX_FILE_CHARS:
+            raise msgspec.ValidationError(f"All texts together are too long - at `$[{place}]`")
+    return talks
 
 
 class _Reader:
@@ -97,7 +105,7 @@ class _Reader:
         self._parts: dict[str | None, Part | None] = {None: None}  # the last one on the way to a node
         self._numbers: dict[str | None, int] = {}  # of the last turn on that way
         self._turns: list[Turn] = []
-        self._num_chars = 0
+        self.num_chars = 0
 
     def talk(self) -> Talk:
         chat = self._chat
@@ -156,8 +164,8 @@ class _Reader:
 
     def _end_turn(self, name: str, part: Part) -> None:
         text = part.whole()
-        self._num_chars += len(text)
-        if len(text) > MAX_TEXT_CHARS or self._num_chars > MAX_CHAT_CHARS:
+        self.num_chars += len(text)
+        if len(text) > MAX_TEXT_CHARS or self.num_chars > MAX_CHAT_CHARS:
             raise msgspec.ValidationError(f"The texts are too long - at `{self._where}.mapping`")
         number = len(self._turns) + 1
         made = Made(model=part.model) if part.role == "assistant" else None
