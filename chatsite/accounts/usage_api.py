@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -157,20 +157,15 @@ async def usage_of_all_csv(request: HttpRequest, asked: Query[AskedOfAll]) -> St
     return _table(asked, *await run_in_db(_all, request, asked))
 
 
-def first_day(days: int) -> date:
-    """The first of so many days (UTC) of which today is the last."""
-    return datetime.now(UTC).date() - timedelta(days=days - 1)
-
-
 def _own(request: HttpRequest, asked: Asked) -> tuple[date, list[Line]]:
-    since = first_day(asked.days)
+    since = report.first_day(asked.days)
     return since, report.usage(Scope(since, user=caller_of(request).user_id), _groups(asked, OWN_GROUPS))
 
 
 def _all(request: HttpRequest, asked: AskedOfAll) -> tuple[date, list[Line]]:
     if not is_signed_in_staff(caller_of(request)):
         raise StaffOnly("This is for staff only.")
-    groups, since = _groups(asked, ALL_GROUPS), first_day(asked.days)
+    groups, since = _groups(asked, ALL_GROUPS), report.first_day(asked.days)
     return since, report.usage(Scope(since, tenant=_tenant(asked.tenant)), groups)
 
 

@@ -18,7 +18,6 @@ from django.views.decorators.http import require_safe
 from chatsite.accounts.ledger import report
 from chatsite.accounts.ledger.report import Line, Scope, Sums
 from chatsite.accounts.models import User
-from chatsite.accounts.usage_api import first_day
 from chatsite.accounts.usage_chart import Chart, chart
 
 SPANS = (7, 30, 90)
@@ -47,7 +46,7 @@ def everybody(request: HttpRequest) -> HttpResponse:
 
 def _page(request: HttpRequest, tables: Sequence[str], user: int | None = None) -> HttpResponse:
     days = _span(request.GET.get("days", ""))
-    scope = Scope(first_day(days), user=user)
+    scope = Scope(report.first_day(days), user=user)
     by_day = report.usage(scope, ["day"])
     context = {
         "days": days,

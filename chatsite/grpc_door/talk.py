@@ -20,14 +20,13 @@ from chatsite.grpc_door.errors import failed_of
 from chatsite.v1 import schema
 from chatsite.v1.answers import AnswerEvent, streamed
 from chatsite.v1.catalog import served_chat_model
-from chatsite.v1.errors import ApiError, failure_of, invalid, told_of
+from chatsite.v1.errors import ApiError, failure_of, invalid, stopped, told_of
 from chatsite.v1.tools import Reader, chat_offer
 from chatsite.v1.turns import chat_turns
 
 MAX_AT_ONCE = 32
 # A client that does not read stops its answers here; the engine's event log keeps the rest.
 MAX_AHEAD = 64
-STOPPED = ApiError(499, "cancelled", "The answer was stopped before its end.")
 
 
 class Talk:
@@ -103,7 +102,7 @@ class Talk:
                 async for event in events:
                     await self._tell(name, event, readers[event[0]])
         except asyncio.CancelledError:
-            await self._say(name, failed=failed_of(STOPPED))
+            await self._say(name, failed=failed_of(stopped()))
             raise
         except Exception as error:
             await self._say(name, failed=failed_of(told_of(error, "the gRPC door")))

@@ -103,9 +103,14 @@ def failure_of(ended: Ended) -> ApiError | None:
     if ended.state is State.COMPLETE:
         return None
     if ended.state is State.STOPPED:
-        return ApiError(500, "cancelled", "The answer was stopped before its end.")
+        return stopped()
     code = ended.error_code or ended.state.value
     return from_code(code, ended.error_message or "The answer could not be finished.")
+
+
+def stopped() -> ApiError:
+    """Somebody ended the answer."""
+    return ApiError(500, "cancelled", "The answer was stopped before its end.")
 
 
 def body_of(error: ApiError) -> dict[str, dict[str, str | None]]:

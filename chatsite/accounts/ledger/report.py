@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -16,14 +16,16 @@ from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import TruncDate
 
 from chatsite.accounts.ledger import rollup
+from chatsite.accounts.ledger.booking import AGAIN
 from chatsite.accounts.models import ApiKey, Tenant, UsageDay, UsageRecord, User
+from chatsite.chat.models import Origin
 
 # What rows can be grouped by, and the column that tells.
 OWN_GROUPS = {"day": "on", "model": "model", "key": "api_key_id", "origin": "origin", "kind": "kind"}
 ALL_GROUPS = OWN_GROUPS | {"tenant": "tenant_id", "user": "user_id"}
 # Answers that came from the cache, or from somebody who asked the same at that moment.
-HITS = Q(origin__in=("exact", "semantic"))
-ANSWERS = Q(kind=UsageRecord.Kind.ANSWER) & ~Q(origin="again")
+HITS = Q(origin__in=(Origin.EXACT, Origin.SEMANTIC))
+ANSWERS = Q(kind=UsageRecord.Kind.ANSWER) & ~Q(origin=AGAIN)
 EMBEDDINGS = Q(kind=UsageRecord.Kind.EMBEDDING)
 
 
@@ -74,6 +76,11 @@ class Line:
 
     group: dict[str, str]
     sums: Sums = field(default_factory=Sums)
+
+
+def first_day(days: int) -> date:
+    """The first of so many days (UTC) of which today is the last."""
+    return datetime.now(UTC).date() - timedelta(days=days - 1)
 
 
 def usage(scope: Scope, group_by: Sequence[str]) -> list[Line]:
