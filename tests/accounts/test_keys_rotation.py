@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -16,6 +16,10 @@ from django.utils import timezone
 from chatsite.accounts import api, auth
 from chatsite.accounts.keys import KeyRefused, authenticate, create_key
 from chatsite.accounts.models import ApiKey, Quota, QuotaUse, Tenant, User
+from chatsite.accounts.quotas.admission import admit
+from chatsite.accounts.quotas.refusals import QuotaExceeded
+from chatsite.accounts.quotas.rules import window_start
+from chatsite.chat.turn import Caller
 
 MakeUser = Callable[..., User]
 
@@ -121,21 +125,27 @@ def test_keys_that_ended_or_were_replaced_or_are_somebody_elses_are_not_rotated(
 
 
 def test_rotating_is_no_way_around_a_limit(client: Client, ann: User) -> None:
-    """The new key has the old one's quotas, and what was used of them stays used."""
+    """The new key has the old one's quotas, and both are counted together for as long as both are good."""
     old, _ = create_key(ann, "job", ["chat"])
     Quota.objects.create(applies="key", api_key=old, window_s=3600, max_requests=10)
     QuotaUse.objects.create(
         subject=f"key:{old.pk}",
         window_s=3600,
-        window_start=timezone.now(),
-        requests=9,
+        window_start=window_start(timezone.now(), 3600),
+        requests=8,
         tokens=5,
         reserved_tokens=7,
     )
     new = rotate(client, old.pk).json()["id"]
     assert Quota.objects.get(api_key_id=new).max_requests == 10
     used = QuotaUse.objects.get(subject=f"key:{new}")
-    assert (used.requests, used.tokens, used.reserved_tokens) == (9, 5, 0)
+    assert (used.requests, used.tokens, used.reserved_tokens) == (8, 5, 7)
+    newest = rotate(client, new).json()["id"]
+    for key in (old.pk, UUID(newest)):
+        admit(Caller(ann.pk, str(ann.tenant_id), key), [uuid4()], lambda _: 0)
+    for key in (old.pk, UUID(new), UUID(newest)):
+        with pytest.raises(QuotaExceeded):
+            admit(Caller(ann.pk, str(ann.tenant_id), key), [uuid4()], lambda _: 0)
 
 
 def test_rotating_cannot_pile_up_keys(client: Client, ann: User) -> None:

@@ -7,14 +7,15 @@ asks; knows no counter.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
+from uuid import UUID
 
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from chatsite.accounts.models import Quota
+from chatsite.accounts.models import ApiKey, Quota
 from chatsite.chat.turn import Caller
 
 Applies = Quota.Applies
@@ -50,6 +51,8 @@ class Limit:
 
 def in_force(caller: Caller) -> list[Limit]:
     """At most one for each of the caller's subjects and lengths of window."""
+    if caller.api_key is not None:
+        caller = replace(caller, api_key=_last_of(caller.api_key))
     subjects = subjects_of(caller)
     chosen: dict[tuple[CountsFor, int], Any] = {}
     for quota in sorted(_applying(caller), key=lambda quota: PRECEDENCE[Applies(quota.applies)]):
@@ -69,8 +72,22 @@ def in_force(caller: Caller) -> list[Limit]:
 
 def subjects_of(caller: Caller) -> dict[CountsFor, str]:
     """The names under which a caller is counted."""
-    subjects: dict[CountsFor, str] = {"tenant": f"tenant:{caller.tenant}", "user": f"user:{caller.user_id}"}
-    return subjects if caller.api_key is None else subjects | {"key": f"key:{caller.api_key}"}
+    named: dict[CountsFor, Any] = {"tenant": caller.tenant, "user": caller.user_id, "key": caller.api_key}
+    return {counts_for: subject(counts_for, name) for counts_for, name in named.items() if name is not None}
+
+
+def subject(counts_for: CountsFor, name: Any) -> str:
+    """As counters name it."""
+    return f"{counts_for}:{name}"
+
+
+def _last_of(key: UUID) -> UUID:
+    """The key that took this one's place, if one did: while both are good they share what either may use."""
+    replaced_by: UUID | None = key
+    while replaced_by is not None:
+        key = replaced_by
+        replaced_by = ApiKey.objects.filter(pk=key).values_list("replaced_by", flat=True).first()
+    return key
 
 
 def window_start(now: datetime, window_s: int) -> datetime:
