@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.utils import timezone
@@ -80,3 +81,21 @@ async def test_two_workers_may_tell_the_stores_the_same(engine: Any, user: User)
     await socket.close()
     receipt = await run_in_db(erasure.erase_user_rows, user)
     assert await asyncio.gather(receipts.settle(receipt), receipts.settle(receipt)) == [False, False]
+
+
+async def test_an_erasure_that_cannot_be_settled_keeps_no_other_waiting(
+    engine: Any, user: User, other_user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, good = [await run_in_db(erasure.erase_user_rows, one) for one in (user, other_user)]
+    settle = receipts.settle
+
+    async def settled(receipt: UUID) -> bool:
+        if receipt == bad:
+            raise ValueError("a mistake of ours")
+        return await settle(receipt)
+
+    monkeypatch.setattr(receipts, "settle", settled)
+    monkeypatch.setattr(receipts, "AGAIN_AFTER", timedelta(0))
+    assert await tasks._settle() == 1
+    assert await run_in_db(receipts.unfinished) == [bad]
+    assert (await run_in_db(receipts.find, good)).finished_at is not None
