@@ -13,10 +13,11 @@ from django.db import transaction
 from chatsite.chat import erasure
 from chatsite.chat.models import Conversation
 from chatsite.chat.schemas.conversations import MAX_TAGS
+from chatsite.chat.store import all_locked
 from chatsite.chat.texts import checked
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
-from chatsite.errors import InvalidRequest, NotFound
+from chatsite.errors import InvalidRequest
 
 COLUMNS = {
     "archive": {"is_archived": True},
@@ -48,7 +49,7 @@ async def apply(caller: Caller, action: str, ids: Sequence[UUID], tag: str | Non
 
 @transaction.atomic
 def _update(user_id: int, ids: Sequence[UUID], columns: dict[str, bool]) -> None:
-    _locked(user_id, ids)
+    all_locked(user_id, ids)
     Conversation.objects.filter(pk__in=ids).update(**columns)
 
 
@@ -56,7 +57,7 @@ def _update(user_id: int, ids: Sequence[UUID], columns: dict[str, bool]) -> None
 def _retag(
     user_id: int, ids: Sequence[UUID], changed: Callable[[list[str], str], list[str]], tag: str
 ) -> None:
-    rows = _locked(user_id, ids)
+    rows = all_locked(user_id, ids)
     for row in rows:
         row.tags = changed(row.tags, tag)
         if len(row.tags) > MAX_TAGS:
@@ -64,15 +65,6 @@ def _retag(
                 f"a conversation has at most {MAX_TAGS} tags, and {row.pk} has them already."
             )
     Conversation.objects.bulk_update(rows, ["tags"])
-
-
-def _locked(user_id: int, ids: Sequence[UUID]) -> list[Conversation]:
-    """In the order of their ids, so that two callers with the same ones can't wait for each other."""
-    rows = Conversation.objects.select_for_update().filter(pk__in=ids, owner=user_id).order_by("pk")
-    found = list(rows)
-    if len(found) < len(ids):
-        raise NotFound("there is no such conversation.")
-    return found
 
 
 def _with(tags: list[str], tag: str) -> list[str]:

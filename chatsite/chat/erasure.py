@@ -22,9 +22,9 @@ from chatsite.accounts.models import UsageRecord, User
 from chatsite.chat import receipts
 from chatsite.chat.models import LIVE_STATES, Conversation, ErasureReceipt, Generation, Message
 from chatsite.chat.receipts import Traces
+from chatsite.chat.store import all_locked
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
-from chatsite.errors import NotFound
 from inference.types import Owner
 from semcache import service
 
@@ -72,13 +72,14 @@ async def erase_user(user: User) -> UUID:
 def erase_user_rows(user: User) -> UUID:
     """Removes a person's rows and cached answers; the receipt, by which a worker tells all others within a minute."""
     _take_time()
-    person = User.objects.select_for_update().get(pk=user.pk)  # no new rows from now on
+    person = User.objects.select_for_update(no_key=True).get(pk=user.pk)  # nobody asks from now on
     owner, made = caller_of_user(person).owner, Generation.objects.filter(user=person)
     tenants = {str(person.tenant_id), *_tenants_of(UsageRecord.objects.filter(user=person))}
     tenants |= {str(tenant) for tenant in person.api_keys.values_list("tenant", flat=True)}
     conversations = [str(pk) for pk in Conversation.objects.filter(owner=person).values_list("pk", flat=True)]
     names = {"", *conversations, *made.values_list("kv_conversation", flat=True)}
     traces = _traces(made, _owners(tenants, owner, names), user=person.pk)
+    User.objects.select_for_update().get(pk=user.pk)  # no new rows from now on
     cached = service.forget(
         traces.generations, _first_questions(Message.objects.filter(conversation__owner=person))
     )
@@ -92,11 +93,7 @@ def erase_user_rows(user: User) -> UUID:
 @transaction.atomic
 def _erase_conversations(caller: Caller, wanted: set[UUID]) -> UUID:
     _take_time()
-    # In the order of their ids, so that two who erase the same can't wait for each other.
-    rows = Conversation.objects.select_for_update().filter(pk__in=wanted, owner=caller.user_id).order_by("pk")
-    found = [row.pk for row in rows]
-    if len(found) < len(wanted):
-        raise NotFound("there is no such conversation.")
+    found = [row.pk for row in all_locked(caller.user_id, wanted)]
     made = Generation.objects.filter(message__conversation__in=found)
     used = UsageRecord.objects.filter(generation__in=made.values("pk"))
     tenants = {caller.tenant, *_tenants_of(used)}
@@ -126,7 +123,8 @@ async def _told(receipt: UUID) -> UUID:
 
 
 def _traces(made: QuerySet[Generation], owners: Iterable[Owner], user: int | None = None) -> Traces:
-    states = dict(made.values_list("pk", "state"))
+    """Locks the answers first: whoever ends one does so, too, and then needs rows of the ledger and of the person."""
+    states = dict(made.select_for_update(of=("self",)).order_by("pk").values_list("pk", "state"))
     live = tuple(pk for pk, state in states.items() if state in LIVE_STATES)
     return Traces(tuple(states), live, tuple(owners), user)
 

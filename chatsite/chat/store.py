@@ -7,6 +7,7 @@ Synchronous: callers go through `run_in_db`. Knows no engine and no transport.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID, uuid5
@@ -113,8 +114,9 @@ def store_continuation(
         admission.one_at_a_time(caller.user_id)
         conversation, begun = _own_message(caller.user_id, message_id)
         earlier = conversation.messages.filter(client_message_id=client_message_id).first()
-        if earlier is not None and earlier.parent is not None:
-            if earlier.parent_id != begun.parent_id or not earlier.text.startswith(begun.text):
+        if earlier is not None:
+            is_other = earlier in (begun, begun.parent) or earlier.parent_id != begun.parent_id
+            if is_other or earlier.parent is None or not earlier.text.startswith(begun.text):
                 raise SameIdOtherText("this client_message_id was used for another message.")
             return _stored(conversation, earlier.parent, earlier, is_new=False)
         generation = Generation.objects.filter(message=begun, state=State.COMPLETE).first()
@@ -145,10 +147,22 @@ def _locked_for(user_id: int, question: Question) -> Conversation:
 
 def locked(user_id: int, conversation: UUID) -> Conversation:
     """The user's conversation, to itself until the transaction ends. Raises NotFound."""
-    row = Conversation.objects.select_for_update().filter(pk=conversation, owner=user_id).first()
+    # Its key stays: an answer that is ending has its message checked for it at last, and must not wait for us there.
+    mine = Conversation.objects.select_for_update(no_key=True).filter(pk=conversation, owner=user_id)
+    row = mine.first()
     if row is None:
         raise NotFound("there is no such conversation.")
     return row
+
+
+def all_locked(user_id: int, conversations: Collection[UUID]) -> list[Conversation]:
+    """The same with several, each named once. Raises NotFound when one of them is not the user's."""
+    # In the order of their ids, so that two callers with the same ones can't wait for each other.
+    rows = Conversation.objects.select_for_update(no_key=True).filter(pk__in=conversations, owner=user_id)
+    found = list(rows.order_by("pk"))
+    if len(found) < len(conversations):
+        raise NotFound("there is no such conversation.")
+    return found
 
 
 def _parent_of(conversation: Conversation, question: Question) -> UUID | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
-from django.db import connections
+from django.db import connection, connections
 from pytest_asyncio import is_async_test
 
 from chatsite.accounts.models import Tenant, User
@@ -153,3 +154,13 @@ def cookie_of(user: User) -> str:
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
     session.save()
     return f"{settings.SESSION_COOKIE_NAME}={session.session_key}"
+
+
+def until_somebody_waits() -> None:
+    """Until another transaction waits for a lock."""
+    give_up_at = time.monotonic() + 20
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted")
+        while cursor.fetchone() is None and time.monotonic() < give_up_at:
+            time.sleep(0.01)
+            cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted")

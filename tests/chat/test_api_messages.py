@@ -373,6 +373,12 @@ async def test_an_answer_that_was_cut_goes_on_where_it_ended(page: AsyncClient, 
     assert (kept.text, stored.token_ids[:9]) == (first["text"], kept.token_ids)
     frames = events_of(await read(await page.get(answer.json()["events"])))
     assert frames[0]["text"] == whole
+    # An id that is another message's is refused, whichever that is.
+    for other in (kept, await run_in_db(Message.objects.get, pk=kept.parent_id)):
+        used = {"client_message_id": str(other.client_message_id or uuid4())}
+        await run_in_db(Message.objects.filter(pk=other.pk).update, **used)
+        refused = await page.post(f"/api/messages/{kept.pk}/continue", used, content_type=KIND)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (422, "id_reused")
     for message in (last["id"], last["parent"]):
         refused = await page.post(
             f"/api/messages/{message}/continue", {"client_message_id": str(uuid4())}, content_type=KIND

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -14,8 +15,10 @@ from django.test import AsyncClient
 from django.utils import timezone
 
 from chatsite.accounts.callers import caller_of_user
-from chatsite.accounts.models import User
-from chatsite.chat import erasure, feedback, receipts, tasks
+from chatsite.accounts.models import UsageRecord, User
+from chatsite.chat import erasure, feedback, generations, outcome, receipts, record, store, tasks
+from chatsite.chat.events import Durations
+from chatsite.chat.generations import Progress
 from chatsite.chat.models import Conversation, Generation, Message
 from chatsite.chat.reply import reply
 from chatsite.chat.turn import CacheControl, Turn
@@ -28,7 +31,7 @@ from semcache.quality.complaints import mark_wrong
 from semcache.storage import erasure as cache_erasure
 from semcache.storage.erasure import TRACES
 from semcache.text.normalize import canonical, exact_key
-from tests.chat.conftest import open_socket
+from tests.chat.conftest import open_socket, until_somebody_waits
 from tests.chat.socket import Socket
 
 STORES: tuple[Any, ...] = (Conversation, Message, Generation, CacheEntry)
@@ -117,6 +120,35 @@ async def test_an_answer_that_is_erased_between_its_end_and_its_being_stored_lea
     monkeypatch.setattr(service, "remember", erased_just_before)
     await caching.ask("What is the capital of France?")
     assert await counts() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("what", ["conversation", "person"])
+async def test_an_erasure_lets_an_answer_end_that_is_at_it(
+    engine: Any, user: User, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Each would need what the other holds: the database would break off one of them."""
+    caller, begun = caller_of_user(user), threading.Event()
+    stored = await run_in_db(store.store_question, caller, store.Question(uuid4(), "ending"))
+    finish = generations.finish
+
+    def finish_and_wait(*ending: Any) -> Any:
+        standing = finish(*ending)
+        begun.set()
+        until_somebody_waits()
+        return standing
+
+    def erase() -> UUID:
+        begun.wait(20)
+        if what == "person":
+            return erasure.erase_user_rows(user)
+        return erasure._erase_conversations(caller, {stored.conversation})
+
+    monkeypatch.setattr(generations, "finish", finish_and_wait)
+    ending = stored.generation, outcome.CANCELLED, Durations(), Progress()
+    async with asyncio.timeout(30):
+        await asyncio.gather(run_in_db(record._finish, *ending), run_in_db(erase))
+    assert await counts() == [0, 0, 0, 0]
+    assert await run_in_db(UsageRecord.objects.filter(generation=stored.generation).count) == 1
 
 
 STORED, ASKED = "Which plans include backup?", "Which of the plans include a backup?"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from datetime import timedelta
@@ -18,10 +19,13 @@ from chatsite.accounts.models import Quota, QuotaHold, QuotaUse, UsageRecord, Us
 from chatsite.accounts.quotas import settlement
 from chatsite.accounts.quotas.standing import standings_of
 from chatsite.accounts.tasks import settle_quotas
-from chatsite.chat import erasure, generations, store
+from chatsite.chat import erasure, generations, record, store
 from chatsite.chat.adoption import adopt_orphans
 from chatsite.chat.ask import ask
+from chatsite.chat.events import Durations
+from chatsite.chat.generations import Progress
 from chatsite.chat.models import Conversation, Generation, State
+from chatsite.chat.outcome import Outcome
 from chatsite.chat.reply import reply
 from chatsite.chat.running import Running, running
 from chatsite.chat.turn import Turn
@@ -30,8 +34,8 @@ from chatsite.engine import engine as client
 from chatsite.errors import ReplyRefused
 from inference.errors import QueueFull
 from inference.testing import script_text
-from inference.types import Segment
-from tests.chat.conftest import open_socket
+from inference.types import Segment, Usage
+from tests.chat.conftest import open_socket, until_somebody_waits
 from tests.chat.socket import Socket
 
 YEAR = 366 * 86_400
@@ -116,6 +120,31 @@ async def test_every_end_is_settled_as_the_ledger_has_it(
     counted = await settled(user)
     assert counted == await run_in_db(booked, user)
     assert counted[0] == 2 and counted[1] > 0
+
+
+async def test_the_next_question_waits_for_an_answer_that_ends_and_not_the_other_way_round(
+    engine: Any, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both count in the same quota, and both belong to one conversation."""
+    await run_in_db(limit, user)
+    caller, counted = caller_of_user(user), threading.Event()
+    first = await run_in_db(store.store_question, caller, store.Question(uuid4(), "first"))
+    settle = settlement.settle
+
+    def settle_and_wait(*used: Any) -> None:
+        settle(*used)
+        counted.set()
+        until_somebody_waits()
+
+    def ask_next() -> store.Stored:
+        counted.wait(20)
+        return store.store_question(caller, store.Question(uuid4(), "next", first.conversation))
+
+    monkeypatch.setattr(settlement, "settle", settle_and_wait)
+    ending = first.generation, Outcome(State.STOPPED, usage=Usage(prompt_tokens=3)), Durations(), Progress()
+    async with asyncio.timeout(30):
+        standing, following = await asyncio.gather(run_in_db(record._finish, *ending), run_in_db(ask_next))
+    assert standing == State.STOPPED and following.parent == first.answer
 
 
 async def test_a_hit_and_a_follower_cost_a_request_and_no_tokens(caching: Socket, user: User) -> None:
