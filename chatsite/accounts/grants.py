@@ -1,4 +1,4 @@
-"""What open connections were let in by, and whether it still holds: a key or a session, and the standing of its user.
+"""What open connections were let in by, and whether it still holds: a key or a session, and the footing of its user.
 
 A request is checked when it comes; sockets and streams live on. Each process asks the database once a second about all
 of its open ones together, so whatever ends a right (sign-out, a new password, a revoked key, an account switched off,
@@ -34,7 +34,7 @@ RECHECK_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Footing:
     """What of a user's row a session was opened with; a socket whose user is somebody else now opens anew."""
 
     password: str
@@ -49,7 +49,7 @@ class Grant:
     user_id: int
     api_key: UUID | None = None
     session: str = ""
-    standing: Standing | None = None
+    footing: Footing | None = None
 
     @classmethod
     def of_key(cls, caller: Caller) -> Grant:
@@ -57,8 +57,8 @@ class Grant:
 
     @classmethod
     def of_session(cls, user: User, session_key: str) -> Grant:
-        standing = Standing(user.password, user.is_staff, user.is_superuser)
-        return cls(user.pk, session=session_key, standing=standing)
+        footing = Footing(user.password, user.is_staff, user.is_superuser)
+        return cls(user.pk, session=session_key, footing=footing)
 
 
 def still_held(grants: Collection[Grant]) -> set[Grant]:
@@ -71,22 +71,22 @@ def still_held(grants: Collection[Grant]) -> set[Grant]:
     model = import_module(settings.SESSION_ENGINE).SessionStore.get_model_class()
     open_ones = model.objects.filter(session_key__in=by_session, expire_date__gt=now)
     sessions = set(open_ones.values_list("session_key", flat=True)) if by_session else set()
-    standings = _standings({grant.user_id for grant in grants})
+    footings = _footings({grant.user_id for grant in grants})
     return {
         grant
         for grant in grants
         if (grant.api_key in good_keys if grant.api_key is not None else grant.session in sessions)
-        and grant.user_id in standings
-        and grant.standing in (None, standings[grant.user_id])
+        and grant.user_id in footings
+        and grant.footing in (None, footings[grant.user_id])
     }
 
 
-def _standings(users: Collection[int]) -> dict[int, Standing]:
+def _footings(users: Collection[int]) -> dict[int, Footing]:
     """Of those who are welcome (as `callers.is_welcome` has it)."""
     present = Q(guest_until__isnull=True) | Q(guest_until__gt=timezone.now())
     rows = User.objects.filter(present, pk__in=users, is_active=True)
     columns = rows.values_list("pk", "password", "is_staff", "is_superuser")
-    return {pk: Standing(password, staff, superuser) for pk, password, staff, superuser in columns}
+    return {pk: Footing(password, staff, superuser) for pk, password, staff, superuser in columns}
 
 
 class Watch:

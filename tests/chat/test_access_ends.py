@@ -161,14 +161,14 @@ MUTANTS = {
     "lasting, revoked_at__isnull=True": "lasting",
     "filter(lasting, revoked": "filter(revoked",
     "expire_date__gt=now": "session_key__isnull=False",
-    "grant.standing in (None, standings[grant.user_id])": "True",
+    "grant.footing in (None, footings[grant.user_id])": "True",
     "pk__in=users, is_active=True": "pk__in=users",
 }
 
 
 def test_each_condition_counts(transactional_db: None) -> None:
     """`still_held` with one of its conditions taken out lets somebody stay whom it must send away."""
-    parts = (grants.still_held, grants._standings, keys.usable)
+    parts = (grants.still_held, grants._footings, keys.usable)
     source = "\n".join(inspect.getsource(part) for part in parts).replace("keys.usable", "usable")
     assert all(_ends(grants.still_held))
     for line, changed in MUTANTS.items():
