@@ -14,6 +14,7 @@ from django.db.models import Q
 
 from chatsite.accounts import brake
 from chatsite.accounts.models import ApiKey, Identity, Quota, QuotaUse, User
+from chatsite.accounts.quotas.rules import subject
 
 # Signs what somebody did who is erased. With a space, which no form takes, so it is nobody's name.
 ERASED = "erased account"
@@ -40,7 +41,7 @@ def end_sessions(user_id: int) -> int:
 
 
 def _subjects(person: User, keys: list[str]) -> list[str]:
-    return [f"user:{person.pk}", *(f"key:{key}" for key in keys)]
+    return [subject("user", person.pk), *(subject("key", key) for key in keys)]
 
 
 def _forget_in_audit(person: User, keys: list[str]) -> int:
