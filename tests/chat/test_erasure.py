@@ -122,6 +122,24 @@ async def test_an_answer_that_is_erased_between_its_end_and_its_being_stored_lea
     assert await counts() == [0, 0, 0, 0]
 
 
+async def test_who_asks_twice_at_once_to_be_erased_is_erased_once(
+    engine: Any, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both, erase_user = asyncio.Barrier(2), erasure.erase_user
+
+    async def erase_together(person: User) -> UUID:
+        await both.wait()
+        return await erase_user(person)
+
+    monkeypatch.setattr(erasure, "erase_user", erase_together)
+    client = AsyncClient()
+    await client.aforce_login(user)
+    asking = [client.post("/api/me/erase", {"name": "ada"}, content_type="application/json") for _ in "ab"]
+    answers = await asyncio.gather(*asking)
+    assert sorted(answer.status_code for answer in answers) == [202, 401]
+    assert not await run_in_db(User.objects.exists)
+
+
 @pytest.mark.parametrize("what", ["conversation", "person"])
 async def test_an_erasure_lets_an_answer_end_that_is_at_it(
     engine: Any, user: User, monkeypatch: pytest.MonkeyPatch, what: str

@@ -18,6 +18,7 @@ from pydantic import ConfigDict
 from chatsite.accounts import brake
 from chatsite.accounts.auth import SESSION, caller_of
 from chatsite.accounts.models import User
+from chatsite.accounts.quotas.refusals import unknown_account
 from chatsite.chat import erasure, export, export_link, receipts
 from chatsite.chat.models import ErasureReceipt
 from chatsite.db import run_in_db
@@ -115,8 +116,11 @@ async def get_receipt(request: HttpRequest, receipt: UUID) -> dict[str, Any]:
 @router.post("/me/erase", response={202: ReceiptRef}, auth=SESSION)
 async def erase_me(request: HttpRequest, body: EraseMe) -> Status[ReceiptRef]:
     """Erases your account and everything of yours from every store, within a minute. It cannot be taken back."""
-    user = await run_in_db(_confirmed, request, body)
-    receipt = await erasure.erase_user(user)
+    try:
+        user = await run_in_db(_confirmed, request, body)
+        receipt = await erasure.erase_user(user)
+    except User.DoesNotExist:  # asked twice at once
+        raise unknown_account() from None
     await run_in_db(logout, request)
     return Status(202, ReceiptRef.to(receipt))
 
