@@ -143,7 +143,7 @@ class Identity(models.Model):
 
 
 class SignInFailures(models.Model):
-    """What the brake counts within a window: tries for a name at an address or anywhere, new users. Names are hashed."""
+    """What the brake counts in a window: tries for a name at an address or anywhere; new users. Names are hashes."""
 
     address = models.CharField(max_length=64)
     name_sha256 = models.CharField(max_length=64)
