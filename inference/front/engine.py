@@ -248,9 +248,8 @@ class Engine:
         self._ready = ready
         self._grammars.on_ready()
         self.readiness.on_loading("waiting for the first token")
-        for (
-            conversation
-        ) in self._forgotten:  # what is on disk outlives a core that had not heard of it, or not obeyed
+        # What is on disk outlives a core that had not heard of it, or not obeyed.
+        for conversation in self._forgotten:
             self.core.send(Forget(conversation))
         if self._shared_prefixes:
             self.core.send(SharePrefixes(self._shared_prefixes))  # before the probe: warm before ready

@@ -16,7 +16,6 @@ import socket
 import sys
 import time
 from collections import OrderedDict, deque
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -25,7 +24,6 @@ from inference.core.messages import (
     Admit,
     Cancel,
     Command,
-    CoreReady,
     CoreStats,
     Embedded,
     EmbedTexts,
@@ -41,40 +39,23 @@ from inference.core.messages import (
     pack,
     unpack_inbox,
 )
-from inference.testing.embedding import DIM, TAG, embed_ids, similarity
+from inference.testing.embedding import DIM, embed_ids, similarity
 from inference.testing.held import fitting
+from inference.testing.report import BACKGROUND, COUNTERS, gauges_of, ready
 from inference.testing.script import STAMP, Plan, one_by_one, plan_for
+from inference.testing.sequence import (
+    DECODE_S,
+    PREFILL_S,
+    Sequence,
+    alternatives,
+    blocks,
+    common_prefix,
+    end_of,
+)
 from inference.testing.stamps import stamp_of
 from inference.testing.tokenizer import token_of
 
-# What this core counts; everything else it reports is zero or a gauge.
-COUNTERS = (
-    "steps", "decode_forwards", "prompt_tokens", "reused_head_tokens", "prefilled_tokens", "generated_tokens",
-    "cancelled", "embedded_texts", "verified_pairs", "step_seconds_sum", "forgotten_blocks", "device_seconds",
-    "background_prompt_tokens", "background_reused_tokens", "background_prefilled_tokens",
-    "background_generated_tokens", "background_device_seconds",
-)  # fmt: skip
-BLOCK_TOKENS = 16
-MAX_CONTEXT = 8192
-BLOCKS_TOTAL = 4096
 MAX_HEADS = 1000
-# What a token costs on the device that there is none of.
-PREFILL_S, DECODE_S = 0.0001, 0.001
-
-
-@dataclass(slots=True)
-class Sequence:
-    admit: Admit
-    plan: Plan
-    accepted_at: float
-    started_at: float = 0.0
-    due_at: float = 0.0
-    num_steps: int = 0
-    generated: list[int] = field(default_factory=list)
-    num_made: int = 0  # `generated` loses what comes after a stop string
-    reused: int = 0
-    has_prefilled: bool = False
-    has_stalled: bool = False
 
 
 class ScriptedCore:
@@ -94,7 +75,7 @@ class ScriptedCore:
     def run(self) -> None:
         selector = selectors.DefaultSelector()
         selector.register(self.pipe, selectors.EVENT_READ)
-        self.pipe.sendall(pack(_ready()))
+        self.pipe.sendall(pack(ready()))
         while True:
             if selector.select(self._seconds_until_due()):
                 chunk = self.pipe.recv(1 << 20)
@@ -135,7 +116,7 @@ class ScriptedCore:
                 self._cancel(command)
             case Forget():
                 ids = self.heads.pop(command.conversation, [])
-                self.counters["forgotten_blocks"] += _blocks(len(ids))
+                self.counters["forgotten_blocks"] += blocks(len(ids))
             case Vocabulary():
                 self.vocabulary = command
             case SharePrefixes():
@@ -174,7 +155,7 @@ class ScriptedCore:
             sequence.started_at = now
             sequence.due_at = now + sequence.plan.script.first_delay_ms / 1000
             head = self.heads.get(sequence.admit.conversation, []) if sequence.admit.conversation else []
-            sequence.reused = _common_prefix(head, sequence.admit.prompt_ids[:-1])
+            sequence.reused = common_prefix(head, sequence.admit.prompt_ids[:-1])
             self.running[sequence.admit.id] = sequence
         self.out.positions.extend((sequence.admit.id, place) for place, sequence in enumerate(self.waiting))
 
@@ -221,7 +202,7 @@ class ScriptedCore:
             sequence.num_made += 1
             self.counters["generated_tokens"] += 1
             self.counters["device_seconds"] += DECODE_S
-            top = _alternatives(token, sequence.admit.sampling.logprobs)
+            top = alternatives(token, sequence.admit.sampling.logprobs)
             self.out.tokens.append(TokenOut(sequence.admit.id, token, -0.5, top))
             if len(sequence.generated) >= sequence.admit.max_tokens:
                 self._finish(sequence, "length")
@@ -252,36 +233,13 @@ class ScriptedCore:
             self.waiting.remove(sequence)
         if admit.conversation and sequence.has_prefilled:
             self._keep_head(admit.conversation, admit.prompt_ids + sequence.generated)
-        started = sequence.started_at or now
-        num_kv = len(admit.prompt_ids) + len(sequence.generated)
-        reused = sequence.reused if sequence.has_prefilled else 0
-        prefilled = len(admit.prompt_ids) - reused if sequence.has_prefilled else 0
-        end = FinishedOut(
-            admit.id,
-            reason,
-            error,
-            prompt_tokens=len(admit.prompt_ids),
-            reused_head_tokens=reused,
-            prefilled_tokens=prefilled,
-            generated_tokens=sequence.num_made,
-            peak_kv_bytes=_blocks(num_kv) * BLOCK_TOKENS * 1024,
-            block_seconds=_blocks(num_kv) * (now - started),
-            queue_s=started - sequence.accepted_at,
-            decode_s=now - started,
-            device_seconds=prefilled * PREFILL_S + sequence.num_made * DECODE_S,
-        )
+        end = end_of(sequence, reason, error, now)
         if admit.is_background:
             self._count_background(end)
         self.out.finished.append(end)
 
     def _count_background(self, end: FinishedOut) -> None:
-        for name in (
-            "prompt_tokens",
-            "reused_tokens",
-            "prefilled_tokens",
-            "generated_tokens",
-            "device_seconds",
-        ):
+        for name in BACKGROUND:
             self.counters[f"background_{name}"] += getattr(end, name)
 
     def _keep_head(self, conversation: bytes, ids: list[int]) -> None:
@@ -291,18 +249,7 @@ class ScriptedCore:
             self.heads.popitem(last=False)
 
     def _emit(self) -> None:
-        used = sum(_blocks(len(s.admit.prompt_ids) + len(s.generated)) for s in self.running.values())
-        cached = min(sum(_blocks(len(ids)) for ids in self.heads.values()), BLOCKS_TOTAL - used)
-        gauges = {
-            "running": len(self.running),
-            "waiting": len(self.waiting),
-            "waiting_tokens": sum(len(s.admit.prompt_ids) for s in self.waiting),
-            "blocks_total": BLOCKS_TOTAL,
-            "blocks_used": used,
-            "blocks_cached": cached,
-            "blocks_idle": cached,
-            "blocks_free": BLOCKS_TOTAL - used - cached,
-        }
+        gauges = gauges_of(self.running.values(), self.waiting, self.heads.values())
         stats = msgspec.convert(self.counters | gauges, CoreStats, strict=False)
         out = self.out
         message = StepPack(
@@ -310,41 +257,6 @@ class ScriptedCore:
         )
         self.pipe.sendall(pack(message))
         self._begin_step()
-
-
-def _blocks(num_tokens: int) -> int:
-    return -(-num_tokens // BLOCK_TOKENS)
-
-
-def _alternatives(token: int, num: int) -> list[tuple[int, float]]:
-    """The token itself as the likeliest, then the first letters."""
-    others = (other for other in range(ord("A"), ord("Z") + 1) if other != token)
-    return [(token, -0.5), *((other, -2.0 - place) for place, other in enumerate(others))][: max(0, num)]
-
-
-def _common_prefix(first: list[int], second: list[int]) -> int:
-    num = 0
-    for left, right in zip(first, second, strict=False):
-        if left != right:
-            break
-        num += 1
-    return num
-
-
-def _ready() -> CoreReady:
-    return CoreReady(
-        revision="scripted-1",
-        max_context=MAX_CONTEXT,
-        dtype="none",
-        device="none",
-        kv_bytes_per_token=1024,
-        block_tokens=BLOCK_TOKENS,
-        blocks_total=BLOCKS_TOTAL,
-        embedder=TAG,
-        embedding_dim=DIM,
-        supports_verify=True,
-        verifier=TAG,
-    )
 
 
 def main(argv: list[str] | None = None) -> None:
