@@ -30,7 +30,7 @@ def rotate(key_id: UUID, grace: timedelta, expires_at: datetime | None = None) -
     """
     assert timedelta() <= grace <= MAX_GRACE
     # First of all locks, as with whoever asks: counters change hands between two questions, not within one.
-    list(User.objects.select_for_update(no_key=True).filter(pk=_owner_of(key_id)).values("pk"))
+    list(User.objects.select_for_update(of=("self",), no_key=True).filter(api_keys=key_id).values("pk"))
     locked = usable(ApiKey.objects.select_for_update(of=("self",))).select_related("user")
     old = locked.filter(pk=key_id).first()
     if old is None:
@@ -53,10 +53,6 @@ def _let_end(old: ApiKey, grace: timedelta) -> None:
     else:
         old.revoked_at = now
     old.save(update_fields=["replaced_by", "revoked_at", "expires_at"])
-
-
-def _owner_of(key_id: UUID) -> int | None:
-    return ApiKey.objects.filter(pk=key_id).values_list("user_id", flat=True).first()
 
 
 def _hand_on_limits(old: ApiKey, new: ApiKey) -> None:
