@@ -19,7 +19,7 @@ from chatsite.accounts.models import Quota, QuotaHold, QuotaUse, UsageRecord, Us
 from chatsite.accounts.quotas import settlement
 from chatsite.accounts.quotas.standing import standings_of
 from chatsite.accounts.tasks import settle_quotas
-from chatsite.chat import erasure, generations, record, store
+from chatsite.chat import erasure, generations, owed, record, store
 from chatsite.chat.adoption import adopt_orphans
 from chatsite.chat.ask import ask
 from chatsite.chat.events import Durations
@@ -102,6 +102,8 @@ async def lost_by_a_front_that_started_again(socket: Socket, monkeypatch: pytest
     adopter = Running()
     await adopt_orphans(adopter)
     await adopter.drain(20)
+    monkeypatch.setattr(owed, "ON_ITS_WAY", timedelta(0))
+    assert await owed.settle_owed() == 1
 
 
 End = Callable[[Socket, pytest.MonkeyPatch], Awaitable[None]]
