@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -77,11 +78,15 @@ def pair() -> Iterator[tuple[Front, socket.socket]]:
     theirs.close()
 
 
-def start(theirs: socket.socket, arguments: list[str]) -> subprocess.Popen[str]:
+@contextmanager
+def start(theirs: socket.socket, arguments: list[str]) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "inference.core", "--fd", str(theirs.fileno()), *arguments]
-    process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stderr=subprocess.PIPE, text=True)
-    theirs.close()
-    return process
+    with subprocess.Popen(command, pass_fds=[theirs.fileno()], stderr=subprocess.PIPE, text=True) as process:
+        theirs.close()
+        try:
+            yield process
+        finally:
+            process.kill()  # a test that fails in the middle must not wait for it
 
 
 def test_a_core_loads_answers_and_ends_with_its_pipe(
@@ -103,9 +108,15 @@ def test_a_core_loads_answers_and_ends_with_its_pipe(
             step = front.hear()
             assert isinstance(step, StepPack)
             packs.append(step)
-        assert [len(step.tokens) for step in packs] == [1, 1, 1, 1]
-        assert packs[0].stats.steps == 1, "the warm-up is not counted"
-        assert [len(answer.vectors) for step in packs for answer in step.embedded] == [32 * 4]
+        assert [len(step.tokens) for step in packs] == [0, 1, 1, 1, 1]
+        assert packs[1].stats.steps == 1, "the warm-up is not counted"
+        assert [[len(answer.vectors) for answer in step.embedded] for step in packs] == [
+            [32 * 4],
+            [],
+            [],
+            [],
+            [],
+        ]
         front.close()
         assert process.wait(PATIENCE_S) == 0
 
