@@ -71,9 +71,7 @@ def odd_headers(secret: str) -> list[str]:
     rng = random.Random(4711)
     odd = ["", " ", "Bearer", "Bearer ", secret, f"Token {secret}", f"Bearer {secret},Bearer {secret}"]
     odd += [f"Bearer {secret[:n]}" for n in range(len(secret))]
-    odd += [
-        f"Bearer {secret}{tail}" for tail in ("x", "\x00", "%00", "'", '"', ";", " x", "\u200b", "=")
-    ]
+    odd += [f"Bearer {secret}{tail}" for tail in ("x", "\x00", "%00", "'", '"', ";", " x", "\u200b", "=")]
     odd += [
         f"Bearer rill_{chr(code) * 43}"
         for code in (0, 1, 10, 32, 39, 59, 92, 127, 0x660, 0x212A, 0xFF41, 0x1F600)
