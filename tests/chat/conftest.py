@@ -18,6 +18,7 @@ from pytest_asyncio import is_async_test
 
 from chatsite.accounts.models import Tenant, User
 from chatsite.chat import again_asked
+from chatsite.chat.ending import cancel_in_engine
 from chatsite.chat.running import running
 from chatsite.db import run_in_db
 from chatsite.engine import close_engine
@@ -59,6 +60,8 @@ def config(monkeypatch: pytest.MonkeyPatch) -> Any:
 async def clean(transactional_db: None) -> AsyncIterator[None]:
     """Nothing is left running, and the next test connects anew."""
     yield
+    for generation in list(running()._answers):
+        await cancel_in_engine(generation)  # else it goes on, and the next test counts its tokens
     await running().drain(0)
     await close_engine()
     # What signed a test's browser in left its connection on a thread that would outlive the test database.

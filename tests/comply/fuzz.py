@@ -35,11 +35,16 @@ ROWS = "positive_data_acceptance"
 # What a session alone may do; the rest of /api is asked with a key that may do all.
 DOORS = {
     "v1": ("--include-path-regex", "^/v1/", "--exclude-checks", EXCLUDED),
-    "api": ("--include-path-regex", "^/api/(?!keys|me|exports)", "--exclude-checks", f"{EXCLUDED},{ROWS}"),
+    "api": (
+        "--include-path-regex",
+        "^/api/(?!keys|me|exports|usage/all)",
+        "--exclude-checks",
+        f"{EXCLUDED},{ROWS}",
+    ),
     # To erase oneself takes the password, which no generator has: a 403 each time, and not a lost session.
     "session": (
         "--include-path-regex",
-        "^/api/(keys|me|exports)",
+        "^/api/(keys|me|exports|usage/all)",
         "--exclude-checks",
         f"{EXCLUDED},{ROWS}",
         "--exclude-path",

@@ -113,7 +113,7 @@ def test_the_site_knows_that_it_is_secure(secure: httpx2.Client) -> None:
     """Sign-in works over TLS: cookies are for TLS only, and forms may come from the https origin."""
     page = secure.get("/signin", headers={"Authorization": ""})
     assert "secure" in page.headers["set-cookie"].lower()
-    form = {"username": "nobody", "password": "x", "csrfmiddlewaretoken": secure.cookies["csrftoken"]}
+    form = {"username": "nobody", "password": "x", "csrfmiddlewaretoken": secure.cookies["__Host-csrftoken"]}
     headers = {"Origin": str(secure.base_url).rstrip("/"), "Referer": f"{secure.base_url}/signin"}
     assert secure.post("/signin", data=form, headers=headers).status_code == 200
 

@@ -59,7 +59,7 @@ class Driver:
     verified: list[Verified] = field(default_factory=list)
 
     def step(self, *commands: Command) -> StepPack:
-        pack = _in_one(list(self.loop.step(commands)))
+        pack = in_one(list(self.loop.step(commands)))
         for token in pack.tokens:
             assert token.id not in self.finished, "a token follows the end"
             self.tokens.setdefault(token.id, []).append(token)
@@ -97,7 +97,7 @@ class Driver:
         return self.step(Cancel(request.id, reason, keep_tokens))
 
 
-def _in_one(packs: list[StepPack]) -> StepPack:
+def in_one(packs: list[StepPack]) -> StepPack:
     """What one step said, as one; the lane's answers come before the rest."""
     early, last = packs[:-1], packs[-1]
     assert not any(pack.tokens or pack.finished for pack in early)

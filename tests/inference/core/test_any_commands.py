@@ -24,7 +24,7 @@ from inference.core.messages import (
 )
 from inference.core.reuse import Source
 from inference.core.sharing import SHARE_PREFIX
-from tests.inference.core.driver import admit
+from tests.inference.core.driver import admit, in_one
 from tests.inference.core.fakes import VOCABULARY, FakeCore, expected, make_fake_core
 from tests.inference.core.visitors import CONVERSATIONS, Visitors
 
@@ -134,7 +134,7 @@ class Oracle:
             sent.append(command)
         loop = self._core.driver.loop
         cancelled = {command.id: command.reason for command in sent if isinstance(command, Cancel)}
-        self._hear(loop.step(sent), cancelled)
+        self._hear(in_one(list(loop.step(sent))), cancelled)
         assert loop.check_blocks()
         assert loop._kv.problems() == []
 
