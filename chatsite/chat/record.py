@@ -101,9 +101,7 @@ class Record:
         """Where the engine has not said what an answer took, what was seen of it: nobody gets it for nothing."""
         if outcome.usage.prompt_tokens or not self.prompt_tokens or outcome.origin is not Origin.MODEL:
             return outcome
-        seen = Usage(
-            self.prompt_tokens, prefilled_tokens=self.prompt_tokens, generated_tokens=self._num_seen
-        )
+        seen = Usage(self.prompt_tokens, prefilled_tokens=self.prompt_tokens, generated_tokens=self._num_seen)
         return replace(outcome, usage=seen)
 
     def _durations(self, outcome: Outcome) -> Durations:
