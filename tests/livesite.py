@@ -5,6 +5,7 @@ Knows how to start and end them; what is asked over HTTP is the test's business.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import secrets
@@ -14,9 +15,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -115,7 +117,6 @@ def live_site(
             "CHAT_GUESTS": "true",
             **variables,
         }
-        _manage(environ, "migrate", "--verbosity", "0")
         children = _Children()
         stack.callback(children.stop)
         engine = children.start([sys.executable, "-m", *engine_module], environ, folder / "engine.log")
@@ -131,15 +132,36 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@cache
+def _template(server: str) -> str:
+    """A database that was migrated once for all sites of this process: a copy takes a tenth of the time."""
+    template = f"sites_{os.getpid()}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {template}")
+    atexit.register(_drop, server, template)
+    _manage(os.environ | {"DATABASE_URL": _at(server, template)}, "migrate", "--verbosity", "0")
+    return template
+
+
+def _drop(server: str, database: str) -> None:
+    """Servers that were started for this run may be gone by now, and the database with them."""
+    with suppress(psycopg.OperationalError), psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
+
+
+def _at(server: str, database: str) -> str:
+    return urlunsplit(urlsplit(server)._replace(path=f"/{database}"))
+
+
 @contextmanager
 def _database(name: str) -> Iterator[str]:
-    """A new empty database on the test server; its URL."""
+    """A new database on the test server, migrated and otherwise empty; its URL."""
     server = os.environ["DATABASE_URL"]
-    database = f"{name}_{os.getpid()}"
+    database, template = f"{name}_{os.getpid()}", _template(server)
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {database}")
+        connection.execute(f"CREATE DATABASE {database} TEMPLATE {template}")
         try:
-            yield urlunsplit(urlsplit(server)._replace(path=f"/{database}"))
+            yield _at(server, database)
         finally:
             connection.execute(f"DROP DATABASE {database} WITH (FORCE)")
 

@@ -144,7 +144,7 @@ MUTANTS: list[tuple[Check, Any, str, Any]] = [
     (what_is_missing_fits, LiveAnswer, "cut", cut_too_early),
     (a_file_is_taken_whole_or_not, reading, "_check_turn", lambda *_: None),
     (sent_twice_is_asked_once, store, "_locked_for", another_name),
-    (many_are_changed_together_or_not, bulk, "_locked", changed_as_far_as_owned),
+    (many_are_changed_together_or_not, bulk, "all_locked", changed_as_far_as_owned),
     (a_leaf_is_of_this_tree, library, "_leaf", any_leaf),
 ]
 

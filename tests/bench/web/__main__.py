@@ -36,8 +36,7 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "web-benchmarks.md"
 # The site's own defaults, written down so that the lags are taken by the same rule.
 COMPANY = Company(max_tokens=4, max_wait_s=0.05)
 SOCKETS_PER_USER = 10
-# So much apart they begin: a start costs rows and a prompt, which is not what is measured.
-RAMP_S = 3.0
+RAMP_S, QUICK_RAMP_S = 3.0, 0.2
 
 Ask = Callable[[Door, str], Awaitable[list[Arrival]]]
 
@@ -49,6 +48,8 @@ class Load:
     num_streams: int
     tokens_per_s: float
     lasts_s: float
+    # So much apart they begin: a start costs rows and a prompt, which is not what is measured.
+    ramp_s: float
 
     @property
     def question(self) -> str:
@@ -61,7 +62,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     machine = f"{host.processor()}, commit {host.commit()}, load before {os.getloadavg()[0]:.1f}"
     print(machine + ("\n" if host.is_quiet() else "\nWARNING: this machine is not quiet\n"), flush=True)
-    load = Load(options.streams, options.tokens_per_s, options.seconds)
+    ramp_s = QUICK_RAMP_S if options.quick else RAMP_S
+    load = Load(options.streams, options.tokens_per_s, options.seconds, ramp_s)
     with _site(2 * options.streams) as site:
         doors = _doors(site, max(options.streams, options.sockets))
         figures = asyncio.run(_measure(site, doors, load, options.sockets))
@@ -95,7 +97,7 @@ async def _streams(doors: Sequence[Door], ask: Ask, load: Load) -> list[float]:
     """Lags of one answer at each door, begun one after the other within the ramp."""
 
     async def one(number: int, door: Door) -> list[float]:
-        await asyncio.sleep(RAMP_S * number / len(doors))
+        await asyncio.sleep(load.ramp_s * number / len(doors))
         return lags_s(await ask(door, load.question), COMPANY)
 
     answers = await asyncio.gather(*(one(number, door) for number, door in enumerate(doors)))
