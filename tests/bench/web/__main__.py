@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from inference.testing.script import script_text
 from tests.bench import host
 from tests.bench.web import report
-from tests.bench.web.clients import Door, opened_socket, socket_answer, sse_answer
+from tests.bench.web.clients import AnswerBroken, Door, Socket, socket_answer, sse_answer
 from tests.bench.web.lags import Arrival, Company, lags_s
 from tests.bench.web.report import Figure
 from tests.livesite import LiveSite, live_site
@@ -107,11 +107,18 @@ async def _streams(doors: Sequence[Door], ask: Ask, load: Load) -> list[float]:
 async def _growth(site: LiveSite, doors: Sequence[Door], load: Load) -> Figure:
     """Memory of the web process with open sockets and twenty streams over what it had before."""
     before = _resident_mib(site.web.pid)
-    sockets = [await opened_socket(door) for door in doors]
+    sockets = [await Socket.opened(door) for door in doors]
+    staying = [asyncio.create_task(socket.stay()) for socket in sockets]
     lags = await _streams(doors[:20], socket_answer, load)
     grown = _resident_mib(site.web.pid) - before
-    for _, writer in sockets:
-        writer.close()
+    num_gone = sum(task.done() for task in staying)
+    for task in staying:
+        task.cancel()
+    await asyncio.gather(*staying, return_exceptions=True)
+    for socket in sockets:
+        socket.close()
+    if num_gone:
+        raise AnswerBroken(f"{num_gone} sockets were closed by the server")
     return Figure(f"{len(doors)} sockets and {len(doors[:20])} streams", lags, {"growth MiB": grown})
 
 

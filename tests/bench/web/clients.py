@@ -11,7 +11,7 @@ import json
 import os
 import time
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -19,6 +19,7 @@ from uuid import uuid4
 from tests.bench.web.lags import Arrival
 
 READ_BYTES = 1 << 16
+TEXT, PING, PONG = 0x1, 0x9, 0xA
 ENDS_WITHIN_S = 120.0
 
 
@@ -67,68 +68,97 @@ async def sse_answer(door: Door, question: str) -> list[Arrival]:
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
     writer.write(head.encode() + body)
-    reads = await _all(reader, ends_with=b"0\r\n\r\n")
+    reads = await _all(reader)
     writer.close()
     if b"data: [DONE]" not in reads[-1].raw + reads[-min(2, len(reads))].raw:
         raise AnswerBroken(b"".join(read.raw for read in reads)[:600].decode(errors="replace"))
     return list(_sse_texts(reads))
 
 
-async def opened_socket(door: Door) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A chat socket that was welcomed."""
-    reader, writer = await door.connect()
-    handshake = (
-        f"GET /ws/chat HTTP/1.1\r\nHost: {door.host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        f"Sec-WebSocket-Key: {b64encode(os.urandom(16)).decode()}\r\nSec-WebSocket-Version: 13\r\n"
-        f"Origin: {door.url}\r\nCookie: {door.cookies}\r\n\r\n"
-    )
-    writer.write(handshake.encode())
-    answer = await reader.readuntil(b"\r\n\r\n")
-    if b" 101 " not in answer.partition(b"\r\n")[0]:
-        raise AnswerBroken(answer.decode(errors="replace"))
-    writer.write(_frame({"type": "hello", "protocol": 1}))
-    await _until(reader, b'"type":"welcome"')
-    return reader, writer
+class Socket:
+    """A chat socket that was welcomed. Made by `opened`."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._held = bytearray()
+
+    @classmethod
+    async def opened(cls, door: Door) -> Socket:
+        reader, writer = await door.connect()
+        handshake = (
+            f"GET /ws/chat HTTP/1.1\r\nHost: {door.host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Key: {b64encode(os.urandom(16)).decode()}\r\nSec-WebSocket-Version: 13\r\n"
+            f"Origin: {door.url}\r\nCookie: {door.cookies}\r\n\r\n"
+        )
+        writer.write(handshake.encode())
+        answer = await reader.readuntil(b"\r\n\r\n")
+        if b" 101 " not in answer.partition(b"\r\n")[0]:
+            raise AnswerBroken(answer.decode(errors="replace"))
+        socket = cls(reader, writer)
+        socket.say({"type": "hello", "protocol": 1})
+        async for _, payload in socket.texts():
+            if b'"type":"welcome"' in payload:
+                break
+        return socket
+
+    def say(self, value: dict[str, object]) -> None:
+        self._send(TEXT, json.dumps(value).encode())
+
+    async def texts(self) -> AsyncIterator[tuple[float, bytes]]:
+        """Texts with the time when they came, until the server closes. Pings are answered, as it wants."""
+        at_s = time.monotonic()
+        while True:
+            for kind, payload in _taken(self._held):
+                if kind == PING:
+                    self._send(PONG, payload)
+                elif kind == TEXT:
+                    yield at_s, payload
+            raw = await self._reader.read(READ_BYTES)
+            if not raw:
+                return
+            at_s = time.monotonic()
+            self._held += raw
+
+    async def stay(self) -> None:
+        """Until the server closes, or cancelled."""
+        async for _ in self.texts():
+            pass
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def _send(self, kind: int, payload: bytes) -> None:
+        """A masked frame; the mask is zero, which is allowed and costs nothing."""
+        size = len(payload)
+        length = bytes([0x80 | size]) if size < 126 else bytes([0x80 | 126]) + size.to_bytes(2, "big")
+        self._writer.write(bytes([0x80 | kind]) + length + bytes(4) + payload)
 
 
 async def socket_answer(door: Door, question: str) -> list[Arrival]:
     """One question over a chat socket of its own."""
-    reader, writer = await opened_socket(door)
-    writer.write(
-        _frame({"type": "send", "client_message_id": str(uuid4()), "text": question, "temporary": True})
-    )
-    reads = await _all(reader, ends_with=None, until=b'"type":"done"')
-    writer.close()
-    frames = [json.loads(payload) | {"at_s": at_s} for at_s, payload in _payloads(reads)]
-    done = next((frame for frame in frames if frame["type"] == "done"), None)
-    if done is None or done["state"] != "complete":
-        raise AnswerBroken(str(done or frames[-1:])[:600])
+    socket = await Socket.opened(door)
+    socket.say({"type": "send", "client_message_id": str(uuid4()), "text": question, "temporary": True})
+    heard = []
+    async with asyncio.timeout(ENDS_WITHIN_S):
+        async for at_s, payload in socket.texts():
+            heard.append((at_s, payload))
+            if b'"type":"done"' in payload:
+                break
+    socket.close()
+    frames = [json.loads(payload) | {"at_s": at_s} for at_s, payload in heard]
+    if not frames or frames[-1]["type"] != "done" or frames[-1]["state"] != "complete":
+        raise AnswerBroken(str(frames[-1:])[:600])
     return [Arrival(frame["at_s"], frame["text"]) for frame in frames if frame["type"] == "delta"]
 
 
-async def _all(reader: asyncio.StreamReader, ends_with: bytes | None, until: bytes = b"") -> list[Read]:
-    """Everything up to the end of the stream, or until a frame that holds `until` has come whole."""
+async def _all(reader: asyncio.StreamReader) -> list[Read]:
+    """Everything up to the end of the response."""
     reads: list[Read] = []
-    tail = b""
     async with asyncio.timeout(ENDS_WITHIN_S):
         while raw := await reader.read(READ_BYTES):
             reads.append(Read(time.monotonic(), raw))
-            tail = (tail + raw)[-4096:]
-            if ends_with is not None and tail.endswith(ends_with):
-                break
-            if until and until in tail and tail.endswith(b"}"):
-                break
     return reads
-
-
-async def _until(reader: asyncio.StreamReader, mark: bytes) -> None:
-    seen = b""
-    async with asyncio.timeout(ENDS_WITHIN_S):
-        while mark not in seen:
-            raw = await reader.read(READ_BYTES)
-            if not raw:
-                raise AnswerBroken(seen.decode(errors="replace"))
-            seen += raw
 
 
 def _sse_texts(reads: list[Read]) -> Iterator[Arrival]:
@@ -143,26 +173,15 @@ def _sse_texts(reads: list[Read]) -> Iterator[Arrival]:
                         yield Arrival(read.at_s, text)
 
 
-def _payloads(reads: list[Read]) -> Iterator[tuple[float, bytes]]:
-    """The texts of unmasked frames (RFC 6455, 5.2); a frame belongs to the read that ended it."""
-    held = bytearray()
-    for read in reads:
-        held += read.raw
-        while len(held) >= 2:
-            size, start = held[1] & 0x7F, 2
-            if size >= 126:
-                start = 4 if size == 126 else 10
-                size = int.from_bytes(held[2:start], "big")
-            if len(held) < start + size:
-                break
-            if held[0] & 0x0F == 1:
-                yield read.at_s, bytes(held[start : start + size])
-            del held[: start + size]
-
-
-def _frame(value: dict[str, object]) -> bytes:
-    """A masked text frame; the mask is zero, which is allowed and costs nothing."""
-    payload = json.dumps(value).encode()
-    size = len(payload)
-    length = bytes([0x80 | size]) if size < 126 else bytes([0x80 | 126]) + size.to_bytes(2, "big")
-    return b"\x81" + length + bytes(4) + payload
+def _taken(held: bytearray) -> Iterator[tuple[int, bytes]]:
+    """The whole frames at the beginning of `held` (RFC 6455, 5.2; a server masks none), which loses them."""
+    while len(held) >= 2:
+        size, start = held[1] & 0x7F, 2
+        if size >= 126:
+            start = 4 if size == 126 else 10
+            size = int.from_bytes(held[2:start], "big")
+        if len(held) < start + size:
+            return
+        kind, payload = held[0] & 0x0F, bytes(held[start : start + size])
+        del held[: start + size]
+        yield kind, payload
