@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import uuid
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from typing import TypeVar
 
@@ -47,6 +48,11 @@ async def merged(streams: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[t
 
     No queue: of every stream one event is asked for at a time, what comes later waits where it is made.
     """
+    if len(streams) == 1:  # a task for each event would cost more than the event
+        async with aclosing(streams[0]) as only:
+            async for lone in only:
+                yield 0, lone
+        return
     asked = {_ask_next(stream): index for index, stream in enumerate(streams)}
     try:
         while asked:

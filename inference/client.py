@@ -37,7 +37,9 @@ from inference.types import (
 )
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
-# A thousand texts on a busy CPU; a look-up of the cache has a shorter patience of its own.
+# What the engine takes in one call; more texts are more calls, one after the other.
+MAX_TEXTS = 512
+# As many texts on a busy CPU; a look-up of the cache has a shorter patience of its own.
 EMBED_TIMEOUT_S = 60.0
 # gRPC's own reconnect waits up to two minutes; a front is back in seconds.
 CHANNEL_OPTIONS: list[tuple[str, int]] = [
@@ -177,6 +179,12 @@ class EngineClient:
         return TokenCount(reply.num_tokens, reply.max_context)
 
     async def embed(self, texts: Sequence[str]) -> EmbedResult:
+        starts = range(0, max(1, len(texts)), MAX_TEXTS)
+        parts = [await self._embed(texts[start : start + MAX_TEXTS]) for start in starts]
+        vectors = [vector for part in parts for vector in part.vectors]
+        return EmbedResult(vectors, parts[0].embedder, sum(part.num_tokens for part in parts))
+
+    async def _embed(self, texts: Sequence[str]) -> EmbedResult:
         with _sendable():
             message = pb.EmbedRequest(texts=texts)
         reply = await self._call(self._stub().Embed, message, EMBED_TIMEOUT_S)

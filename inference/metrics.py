@@ -76,6 +76,9 @@ _COUNTERS = {
     "background_prefilled_tokens": "Of prefilled_tokens, those of such background work.",
     "background_generated_tokens": "Of generated_tokens, those of such background work.",
     "background_device_seconds": "Of device_seconds, those of such background work.",
+    "warmed_tokens": "Tokens read ahead of a question, in full blocks.",
+    "warmed_used_tokens": "Of warmed_tokens, those that a question used.",
+    "warmed_wasted_tokens": "Of warmed_tokens, those whose blocks went before a question used them.",
 }
 _PREFIX_GAUGES = {
     "overlap": "Share of recent prompts that begin with the declared prefix.",

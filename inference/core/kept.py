@@ -14,6 +14,7 @@ from inference.core.conversations import Conversation, Conversations
 from inference.core.prefix import BlockIdentity, PrefixCache
 from inference.core.retention import Hold, Lifetimes, Retention
 from inference.core.slabs import Slabs
+from inference.core.warmed import WarmedBlocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class KeptBlocks:
         # Called before the content goes, for full blocks that are evicted; never for what was forgotten.
         self.on_evict: Callable[[Content], None] = lambda content: None
         self.restored: set[int] = set()  # blocks that came back from disk and that nobody has used since
+        self.warmed = WarmedBlocks(prefix.block_tokens)
         self._shared_salts: set[bytes] = set()
 
     # --- who holds what
@@ -58,6 +60,7 @@ class KeptBlocks:
             self.pool.release(block, hold)
             if hold is None and self.pool.references(block) == 0:
                 self.conversations.lose(block)
+                self.warmed.lose([block])
 
     def settle(self, blocks: Iterable[int]) -> None:
         """Something else holds these blocks now: give the cached ones their new class, or free them."""
@@ -80,6 +83,7 @@ class KeptBlocks:
         for one in lost:
             cut_off |= self.conversations.cut_before(one)
         self.restored.difference_update(lost)
+        self.warmed.lose(lost)
         for one in lost:
             self.conversations.lose(one)
             if self.pool.is_cached(one):
@@ -119,6 +123,7 @@ class KeptBlocks:
         for block in self.pool.cached_blocks():
             if self.pool.is_cached(block):  # another one's loss may have freed it already
                 self.drop(block)
+        self.warmed = WarmedBlocks(self.prefix.block_tokens)
 
     def contents(self) -> list[Content]:
         """Every cached full block of a user, parents before their children."""

@@ -98,6 +98,8 @@ class KvCache:
             holder = self.prefix.publish(sequence.salts.at(index), parent, ids, own)
             if holder is None:
                 return
+            if holder == own and sequence.is_warm_up:
+                self.kept.warmed.add(own)
             if holder != own:
                 self.pool.retain(holder)
                 self._reach(sequence, [holder], index)
@@ -248,6 +250,8 @@ class KvCache:
             for source, num_tokens in sequence.reused.items():
                 self.num_reused[source] += num_tokens
         self.kept.restored.difference_update(match.blocks)
+        if not sequence.is_background:
+            self.kept.warmed.use(match.blocks)
         sequence.advance(0)
 
     def _take(self, sequence: Sequence, num_blocks: int) -> None:

@@ -238,6 +238,9 @@ class CoreStats(msgspec.Struct, frozen=True):
     background_prefilled_tokens: int = 0
     background_generated_tokens: int = 0
     background_device_seconds: float = 0.0
+    warmed_tokens: int = 0
+    warmed_used_tokens: int = 0
+    warmed_wasted_tokens: int = 0
     shared_prefixes: list[PrefixReport] = []
 
 

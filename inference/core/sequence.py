@@ -102,6 +102,11 @@ class Sequence:
         return self.admit.is_background
 
     @property
+    def is_warm_up(self) -> bool:
+        """Whether it reads ahead of a question of its conversation."""
+        return self.is_background and not self.admit.max_tokens and bool(self.admit.conversation)
+
+    @property
     def is_offline(self) -> bool:
         return self.admit.is_offline
 

@@ -33,12 +33,13 @@ from inference.core.scheduler import Scheduler
 from inference.core.second_tier import BlockBytes, SecondTier
 from inference.models import attention
 from inference.models.device_memory import meter_of
-from inference.models.embedder import Embedder, load_embedder
+from inference.models.embedder import Embedder
+from inference.models.encoders import load_encoders
 from inference.models.errors import ModelNotUsable
 from inference.models.kv_tensors import KvShape, KvTensors
 from inference.models.loader import LoadedModel, load_causal_lm
 from inference.models.precision import dtype_name
-from inference.models.verifier import Verifier, load_verifier
+from inference.models.verifier import Verifier
 
 MIN_CONTEXT = 64  # a pool that can't hold even this much serves nobody
 WARM_UP_PROMPT_TOKENS = 24
@@ -67,17 +68,10 @@ def start_core(
     attention.register()
     say(f"loading {model_folder.name}")
     model = load_causal_lm(model_folder, config.dtype, config.device, attention.ATTENTION_NAME)
-    embedder = None
-    if embed_folder is not None:
-        say(f"loading {embed_folder.name}")
-        embedder = load_embedder(embed_folder, device=config.device)
-    verifier = None
-    if verify_folder is not None:
-        say(f"loading {verify_folder.name}")
-        verifier = load_verifier(verify_folder, device=config.device, embedder=embedder)
-    core = assemble(config, model, embedder, verifier, salt_id=salt_id)
+    encoders = load_encoders(embed_folder, verify_folder, config.device, say=say)
+    core = assemble(config, model, encoders.embedder, encoders.verifier, salt_id=salt_id)
     say("warming up")
-    warm_up(core.loop, has_embedder=embedder is not None, has_verifier=verifier is not None)
+    warm_up(core.loop, has_embedder=embed_folder is not None, has_verifier=verify_folder is not None)
     return core
 
 

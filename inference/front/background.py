@@ -23,6 +23,10 @@ class Background:
     def has_pending(self) -> bool:
         return bool(self._under_way)
 
+    @property
+    def num_pending(self) -> int:
+        return len(self._under_way)
+
     def probe(self, ids: list[int]) -> None:
         """One token, never kept."""
         self._admit(PROBE_PREFIX, ids, 1, b"probe", b"")

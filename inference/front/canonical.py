@@ -152,13 +152,17 @@ def missing_form(
     return form if _num_common(kept, form) < min(len(kept), len(form)) else []
 
 
-def next_form(prompts: PromptBuilder, history: Sequence[Segment], tools: str = "") -> list[int]:
-    """The ids that the prompts of all next questions have in common: of all results, behind calls.
+def next_form(
+    prompts: PromptBuilder, history: Sequence[Segment], tools: str = "", begun: str = ""
+) -> list[int]:
+    """The ids that the prompts of all next questions have in common that begin with `begun`: of all results, behind
+    calls.
 
     Raises InvalidRequest.
     """
-    role = "tool" if history[-1].tool_calls else "user"
-    first, second = (prompts.build([*history, Segment(role, text)], tools=tools).ids for text in QUESTIONS)
+    role = "tool" if history and history[-1].tool_calls else "user"
+    nexts = [[*history, Segment(role, f"{begun}{text}")] for text in QUESTIONS]
+    first, second = (prompts.build(segments, tools=tools).ids for segments in nexts)
     return first[: _num_common(first, second)]
 
 

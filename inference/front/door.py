@@ -24,6 +24,8 @@ class DoorError(Exception):
 
 def open_door(server: grpc.aio.Server, config: EngineConfig) -> None:
     """Binds the configured address. Raises DoorError."""
+    if "," in config.address:  # the site's processes take several
+        raise DoorError(f"ENGINE_ADDRESS={config.address} names several; an engine listens on one")
     if config.address.startswith("unix:"):
         _open_unix(server, Path(config.address.removeprefix("unix:")).absolute())
     else:

@@ -28,7 +28,7 @@ from inference.errors import ModelLoading
 from inference.front import template_probe
 from inference.front.archive import Archive
 from inference.front.background import PROBE_PREFIX, Background
-from inference.front.canonical import Canonicaliser, CanonicalParts, next_form
+from inference.front.canonical import Canonicaliser, CanonicalParts
 from inference.front.core_process import Connect
 from inference.front.counters import Counters
 from inference.front.delivery import Delivery
@@ -51,6 +51,7 @@ from inference.front.offers import Offers
 from inference.front.ownership import OwnerKeys
 from inference.front.readiness import Readiness
 from inference.front.trimming import without_oldest
+from inference.front.warming import Warming, ids_ahead
 from inference.types import EngineInfo, EngineStats, FinishReason, GenerateRequest, Owner, Segment, Submitted
 
 logger = logging.getLogger(__name__)
@@ -79,6 +80,7 @@ class Engine:
         self.core = connect(self)
         self.lane = Lane(self.core)
         self._background = Background(self.core)
+        self._warming = Warming(self._background)
         self.readiness = Readiness(
             interval_s=config.probe_interval_s,
             timeout_s=config.probe_timeout_s,
@@ -137,7 +139,7 @@ class Engine:
 
     async def submit(self, request: GenerateRequest) -> Submitted:
         """Raises RequestRefused."""
-        self._canonical.give_up(request.owner)  # before the conversation's next turn looks for what is kept
+        self._give_up_ahead(request.owner)  # before the conversation's next turn looks for what is kept
         submitted = await self._intake.submit(request)
         generation = self.archive.find(request.generation_id)
         # The form of an answer that went on is made with the next question.
@@ -171,18 +173,16 @@ class Engine:
     async def warm(self, segments: Sequence[Segment], owner: Owner) -> tuple[bool, int]:
         """Prefills a history, as the next question will have it, when there is nothing better to do.
 
-        Gives (accepted, prompt tokens).
+        Where the user speaks last, that is a draft: the question begins so. Gives (accepted, prompt tokens).
         """
         salt, conversation = self._keys.salt(owner), self._keys.conversation(owner)
-        if self.reason or self.archive.num_live or self._background.has_pending or not conversation:
+        if not conversation or not self._may_warm(salt):
             return False, 0
         fitted = await self._intake.fit(segments, add_generation_prompt=False)
-        ids = fitted.prompt.ids
-        if segments[-1].role == "assistant":
-            ids = await asyncio.to_thread(next_form, self.model.prompts, fitted.segments)
-        if self.reason or len(ids) >= self._intake.limits().max_context:
+        ids = await asyncio.to_thread(ids_ahead, self.model.prompts, fitted.segments)
+        if not self._may_warm(salt) or not 0 < len(ids) < self._intake.limits().max_context:
             return False, len(ids)
-        self._background.warm(ids, salt, conversation)
+        self._warming.begin(ids, salt, conversation, self._clock())
         return True, len(ids)
 
     async def forget(self, owner: Owner, timeout_s: float) -> int:
@@ -200,7 +200,7 @@ class Engine:
         self.loaded()
         before = self.counters.total("forgotten_blocks")
         num_reports = 1 + self.has_pending_work()  # a step under way reports first and has not heard of it
-        self._canonical.give_up(owner)
+        self._give_up_ahead(owner)
         self.core.send(order)
         try:
             async with asyncio.timeout(timeout_s):
@@ -273,6 +273,7 @@ class Engine:
         self.readiness.on_lost(reason)
         self.counters.on_core_lost()
         self._background.clear()
+        self._warming.clear()
         self._canonical.clear()
         self._delivery.abandon_all(RESTARTED)
         self.lane.fail_all("the engine was restarted")
@@ -288,6 +289,7 @@ class Engine:
 
     def _on_background_finished(self, out: FinishedOut) -> None:
         self._background.on_finished(out.id)
+        self._warming.on_finished(out.id)
         self._canonical.on_prefilled(out)
         if out.id.startswith(PROBE_PREFIX) and out.reason == FinishReason.FAILED:
             self.readiness.on_failed_probe(out.error)
@@ -320,7 +322,18 @@ class Engine:
         self.readiness.on_work(self.has_pending_work(), is_probe_alone=is_probe_alone)
         if self.core.is_ready and not self.has_pending_work() and self.readiness.is_probe_due():
             self._probe()
+        self._warming.sweep(now)
         self._canonical.go_on()
+
+    def _may_warm(self, salt: bytes) -> bool:
+        # An upstream has a queue of its own, in which nothing gives way.
+        is_free = not (self.config.upstream and self.archive.num_live)
+        return not self.reason and is_free and self._warming.has_room(self.counters.core, salt)
+
+    def _give_up_ahead(self, owner: Owner) -> None:
+        """What is computed already of prefills ahead of this owner's question stays kept."""
+        self._canonical.give_up(owner)
+        self._warming.give_up(self._keys.salt(owner), self._keys.conversation(owner))
 
     def _is_idle(self) -> bool:
         return not self.reason and not self.has_pending_work()

@@ -16,6 +16,9 @@ from inference.proto import engine_pb2 as pb
 # Small enough that many generations share a pack fairly, large enough that a long replay is quick.
 MAX_PACK_BYTES = 256 * 1024
 MAX_ATTACHED = 10_000
+# To read a pack costs the client about as much as ten events. A step is longer than this; news that come one by one,
+# as from a gateway's many answers, share a pack instead.
+PACK_EVERY_S = 0.005
 # A client that asks for nonsense and does not read the answers: its stream is ended.
 MAX_UNREAD_REFUSALS = 10_000
 
@@ -33,6 +36,7 @@ class ClientSession:
         self._failed: list[pb.Event] = []
         self._wake = asyncio.Event()
         self._is_ending = False
+        self._next_pack_at = 0.0
 
     def end(self) -> None:
         """What is logged is still delivered; then `next_pack` gives None."""
@@ -85,11 +89,16 @@ class ClientSession:
         self._wake.set()
 
     async def next_pack(self) -> pb.EventPack | None:
-        """Waits for news; never empty. None after `end`, when everything was delivered."""
+        """Waits for news; never empty, and no more often than is useful. None after `end`, when all was delivered."""
+        loop = asyncio.get_running_loop()
         while True:
             await self._wake.wait()
+            if (too_early_s := self._next_pack_at - loop.time()) > 0:
+                await asyncio.sleep(too_early_s)
             events = self._collect()
             if events:
+                # What is left of a long log does not wait.
+                self._next_pack_at = 0.0 if self._news else loop.time() + PACK_EVERY_S
                 return pb.EventPack(events=events)
             if self._is_ending:
                 return None

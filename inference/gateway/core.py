@@ -70,14 +70,11 @@ def load_lane(config: EngineConfig, embed_folder: Path | None, verify_folder: Pa
         return LaneParts(Lane(LaneLimits.of(config)))
     import torch
 
-    from inference.models.embedder import load_embedder
-    from inference.models.verifier import load_verifier
+    from inference.models.encoders import load_encoders
 
     torch.set_num_threads(config.threads or len(os.sched_getaffinity(0)))
-    embedder = load_embedder(embed_folder, device=config.device) if embed_folder else None
-    verifier = (
-        load_verifier(verify_folder, device=config.device, embedder=embedder) if verify_folder else None
-    )
+    encoders = load_encoders(embed_folder, verify_folder, config.device)
+    embedder, verifier = encoders.embedder, encoders.verifier
     lane = Lane(
         LaneLimits.of(config),
         embed=embedder.embed_ids if embedder else None,

@@ -19,6 +19,7 @@ from inference.config import EngineConfig
 from inference.front.encoder_tokenizer import read_pair_ids, read_shared_ids
 from inference.models.adapter_config import is_adapter
 from inference.models.embedder import load_embedder
+from inference.models.lean_layers import make_lean
 from inference.models.resolve import resolve
 from inference.models.verifier import load_verifier
 from inference.offline.vectors import in_batches, save
@@ -39,6 +40,7 @@ def score(folder: Path, pairs: Sequence[tuple[str, str]], dtype: str = "auto") -
         config = settings.read(EngineConfig)
         return score_over(resolve(config.embed_model, config.data_dir), folder, pairs, dtype)
     verifier = load_verifier(folder, dtype)
+    make_lean(verifier.model)
     ids = read_pair_ids(folder / "tokenizer.json")(pairs, verifier.max_tokens)
     return in_batches(ids, verifier.score_ids, np.empty(len(pairs), dtype=np.float32))
 
@@ -48,6 +50,7 @@ def score_over(
 ) -> np.ndarray:
     """The scores of the adapters in `folder` over the encoder of `embed_folder`."""
     verifier = load_verifier(folder, embedder=load_embedder(embed_folder, dtype))
+    make_lean(verifier.model)
     _, pair_ids = read_shared_ids(embed_folder / "tokenizer.json")
     ids = pair_ids(pairs, verifier.max_tokens)
     return in_batches(ids, verifier.score_ids, np.empty(len(pairs), dtype=np.float32))

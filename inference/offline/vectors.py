@@ -18,6 +18,7 @@ from inference import settings
 from inference.config import EngineConfig
 from inference.front.encoder_tokenizer import read_embed_ids
 from inference.models.embedder import load_embedder
+from inference.models.lean_layers import make_lean
 from inference.models.resolve import resolve
 
 BATCH = 64
@@ -38,6 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
 def embed(folder: Path, texts: Sequence[str], dtype: str = "auto") -> np.ndarray:
     """The vectors in the order of the texts."""
     embedder = load_embedder(folder, dtype)
+    make_lean(embedder.model)
     ids = read_embed_ids(folder / "tokenizer.json")(texts, embedder.prefix, embedder.max_tokens)
     return in_batches(ids, embedder.embed_ids, np.empty((len(texts), embedder.dim), dtype=np.float32))
 

@@ -64,7 +64,7 @@ def read_function(given: Any, path: str) -> Function:
         raise BadFunctions(f"{path}.parameters", "Parameters are a JSON schema of an object.")
     if _depth(parameters) > MAX_DEPTH:
         raise BadFunctions(f"{path}.parameters", f"At most {MAX_DEPTH} levels are allowed.")
-    if given.get("strict") not in (None, False, True):
+    if not isinstance(given.get("strict"), bool | None):
         raise BadFunctions(f"{path}.strict", "'strict' is true or false.")
     kept = {"parameters": parameters} if parameters else {}
     return Function(name, description or "", is_strict=bool(given.get("strict")), **kept)

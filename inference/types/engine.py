@@ -119,3 +119,6 @@ class EngineStats:
     background_prefilled_tokens: int = 0
     background_generated_tokens: int = 0
     background_device_seconds: float = 0.0
+    warmed_tokens: int = 0
+    warmed_used_tokens: int = 0
+    warmed_wasted_tokens: int = 0

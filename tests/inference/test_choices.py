@@ -85,6 +85,17 @@ async def test_a_slow_reader_takes_no_more_than_one_event_ahead() -> None:
     await events.aclose()
 
 
+async def test_one_stream_alone_is_passed_on_without_tasks_and_closed() -> None:
+    source = Source()
+    source.gates.put_nowait(None)
+    events = merged([source.stream()])
+    num_tasks = len(asyncio.all_tasks())
+    assert await anext(events) == (0, Delta(1, "x"))
+    assert len(asyncio.all_tasks()) == num_tasks
+    await events.aclose()
+    assert source.is_closed
+
+
 async def test_the_failure_of_one_stream_closes_all_and_is_raised() -> None:
     first, second = Source(), Source()
     both = merged([first.stream(), second.stream()])

@@ -46,7 +46,7 @@ def ask(text: str, sampling: Sampling | None = None, *, deadline_s: float = 0.0)
     return GenerateRequest(str(uuid.uuid4()), segments, OWNER, sampling or Sampling(), deadline_s=deadline_s)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def run_folder() -> Iterator[Path]:
     """Short: a socket's path ends at 107 bytes."""
     folder = Path(tempfile.mkdtemp(prefix="rill-"))
@@ -54,13 +54,13 @@ def run_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def scripted(run_folder: Path) -> Iterator[Target]:
     folder = run_folder / "scripted"
     yield from _running(Target("scripted", scripted_process(folder, *FLAGS)))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def real(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     from inference.models.tiny import write_tiny_embedder, write_tiny_model, write_tiny_verifier
 
@@ -77,7 +77,7 @@ def real(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def gateway(run_folder: Path) -> Iterator[Target]:
     """The front and the gateway core, as in production; the upstream plays the scripts."""
     upstream = UpstreamProcess()

@@ -356,22 +356,24 @@ async def test_too_many_pairs_are_refused(client: EngineClient) -> None:
         await client.verify([("x", "y")] * 513)
 
 
-async def test_too_many_texts_are_refused(client: EngineClient) -> None:
+async def test_many_texts_are_several_calls_because_an_engine_refuses_too_many_at_once(
+    client: EngineClient,
+) -> None:
+    assert len((await client.embed(["x"] * 513)).vectors) == 513
     with pytest.raises(InvalidRequest):
-        await client.embed(["x"] * 513)
+        await client._embed(["x"] * 513)
     with pytest.raises(InvalidRequest):
         await client.embed([])
 
 
-async def test_warming_is_accepted_at_idle_and_refused_under_load(
-    target: Target, client: EngineClient
+async def test_a_history_and_a_draft_are_read_ahead_but_nothing_without_a_conversation(
+    client: EngineClient,
 ) -> None:
     owner = replace(OWNER, conversation="to-warm")
-    assert await client.warm([Segment("user", "Hello")], owner) is True
-    request = target.request(1500)
-    await first_delta(client.generate(request))
-    assert await client.warm([Segment("user", "Hello again")], owner) is False
-    await client.cancel(request.generation_id)
+    history = [Segment("user", "Hello"), Segment("assistant", "Good morning.")]
+    assert await client.warm(history, owner) is True
+    assert await client.warm([*history, Segment("user", "What is the time in")], owner) is True
+    assert await client.warm(history, replace(owner, conversation="")) is False
 
 
 async def choices(client: EngineClient, request: GenerateRequest, num_choices: int) -> list[list[Event]]:

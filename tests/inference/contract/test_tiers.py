@@ -9,7 +9,9 @@ import tempfile
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -26,6 +28,25 @@ OWNER = Owner("tenant", "user", "chat")
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_model(tmp_path_factory.mktemp("model") / "tiny")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An engine that gave one answer and was stopped: what it said, and the folder that it left."""
+
+    text: str
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def ended(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Ended:
+    folder = tmp_path_factory.mktemp("ended")
+
+    async def answer() -> str:
+        async with engine(model, *on_disk(folder)) as (_, client):
+            return (await ask(client))[0]
+
+    return Ended(asyncio.run(answer()), folder)
 
 
 @asynccontextmanager
@@ -60,19 +81,23 @@ async def ask(
     return text, done
 
 
+def on_disk(data: Path) -> tuple[str, ...]:
+    return ("--data-dir", str(data), "--kv-disk-mb", "16")
+
+
 def files(data: Path) -> list[Path]:
     return sorted(data.glob("kv/*/*.kv"))
 
 
-async def test_a_restart_is_warm_and_erasure_reaches_the_disk(model: Path, tmp_path: Path) -> None:
-    disk = ("--data-dir", str(tmp_path), "--kv-disk-mb", "16")
-    async with engine(model, *disk) as (_, client):
-        first, _ = await ask(client)
+async def test_a_restart_is_warm_and_erasure_reaches_the_disk(
+    model: Path, ended: Ended, tmp_path: Path
+) -> None:
+    copytree(ended.folder, tmp_path, dirs_exist_ok=True)
     assert files(tmp_path)
-    async with engine(model, *disk) as (_, client):
+    async with engine(model, *on_disk(tmp_path)) as (_, client):
         again, done = await ask(client)
         stats = await client.stats()
-        assert again == first
+        assert again == ended.text
         assert done.usage.reused_disk_tokens == stats.reused_disk_tokens > 0
         assert done.usage.prefilled_tokens < done.usage.prompt_tokens
         assert stats.disk_restored_blocks * 16 == stats.reused_disk_tokens
@@ -83,12 +108,12 @@ async def test_a_restart_is_warm_and_erasure_reaches_the_disk(model: Path, tmp_p
     assert files(tmp_path) == [], "nor is it written at the end"
 
 
-async def test_another_salt_key_finds_nothing_and_leaves_nothing(model: Path, tmp_path: Path) -> None:
-    disk = ("--data-dir", str(tmp_path), "--kv-disk-mb", "16")
-    async with engine(model, *disk) as (_, client):
-        await ask(client)
+async def test_another_salt_key_finds_nothing_and_leaves_nothing(
+    model: Path, ended: Ended, tmp_path: Path
+) -> None:
+    copytree(ended.folder, tmp_path, dirs_exist_ok=True)
     assert files(tmp_path)
-    async with engine(model, *disk, salt_key="another") as (_, client):
+    async with engine(model, *on_disk(tmp_path), salt_key="another") as (_, client):
         assert files(tmp_path) == []
         _, done = await ask(client)
         assert done.usage.reused_disk_tokens == 0
@@ -98,14 +123,18 @@ async def test_users_share_a_declared_prompt_before_and_after_a_crash(model: Pat
     (tmp_path / "shared.json").write_text(json.dumps({"desk": SYSTEM}))
     flags = ("--shared-prefixes", str(tmp_path / "shared.json"), "--shared-overlap", "0")
     async with engine(model, *flags) as (process, client):
-        for _ in range(2):
-            for user in ("a", "b"):
-                question = (Segment("system", SYSTEM), Segment("user", f"Hello from {user}"))
-                _, done = await ask(client, question, Owner("tenant", user))
-                assert done.usage.reused_shared_tokens > 0
-                assert done.usage.reused_shared_tokens % 16 == 0
-            (shared,) = (await client.stats()).shared_prefixes
-            assert (shared.name, shared.is_shared, shared.overlap) == ("desk", True, 1.0)
-            process.kill_core()
-            await process.wait_until(is_ready=False)
-            await process.wait_until(is_ready=True)
+        await _both_share_the_desk(client)
+        process.kill_core()
+        await process.wait_until(is_ready=False)
+        await process.wait_until(is_ready=True)
+        await _both_share_the_desk(client)
+
+
+async def _both_share_the_desk(client: EngineClient) -> None:
+    for user in ("a", "b"):
+        question = (Segment("system", SYSTEM), Segment("user", f"Hello from {user}"))
+        _, done = await ask(client, question, Owner("tenant", user))
+        assert done.usage.reused_shared_tokens > 0
+        assert done.usage.reused_shared_tokens % 16 == 0
+    (shared,) = (await client.stats()).shared_prefixes
+    assert (shared.name, shared.is_shared, shared.overlap) == ("desk", True, 1.0)

@@ -53,6 +53,34 @@ async def test_all_news_of_one_step_travel_in_one_pack() -> None:
     assert [(event.generation_id, event.seq) for event in events] == [("a", 1), ("b", 1), ("c", 1)]
 
 
+async def test_news_that_come_one_by_one_share_a_pack() -> None:
+    archive = Archive(ttl_s=60, clock=now)
+    session = ClientSession(archive.find)
+    first, second, third = (make(archive, name) for name in "abc")
+    for one in (first, second, third):
+        session.obey(attach(one.id))
+    say(first, "x")
+    assert [event.generation_id for event in (await next_pack(session)).events] == ["a"]
+    say(second, "x")
+    coming = asyncio.create_task(next_pack(session))
+    await asyncio.sleep(0)
+    say(third, "x")
+    assert [event.generation_id for event in (await coming).events] == ["b", "c"]
+
+
+async def test_what_is_left_of_a_long_log_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "PACK_EVERY_S", 3600.0)
+    archive = Archive(ttl_s=60, clock=now)
+    session = ClientSession(archive.find)
+    one = make(archive, "a")
+    session.obey(attach("a"))
+    for _ in range(600):
+        one.log.append_delta(pb.Delta(text="x" * 1000))
+    num_events = 0
+    while num_events < 600:
+        num_events += len((await next_pack(session)).events)
+
+
 async def test_a_slow_reader_gets_everything_in_packs_of_bounded_size() -> None:
     archive = Archive(ttl_s=60, clock=now)
     session = ClientSession(archive.find)

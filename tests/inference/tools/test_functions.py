@@ -47,6 +47,8 @@ def test_functions_travel_as_they_are_and_templates_see_no_strictness() -> None:
         ({"name": "a", "parameters": {"type": "string"}}, ".parameters"),
         ({"name": "a", "parameters": deep(60)}, ".parameters"),
         ({"name": "a", "strict": "yes"}, ".strict"),
+        ({"name": "a", "strict": 0}, ".strict"),
+        ({"name": "a", "strict": 1.0}, ".strict"),
     ],
 )
 def test_what_is_wrong_with_a_function_is_named(given: Any, path: str) -> None:
