@@ -84,20 +84,27 @@ def explained(
         stands_alone=wording.says_enough(text),
         why_private=admission.why_private(text),
         rules=(*tried, *bad),
-        verdicts=guard.verdicts(canonical(stored), text) if stored else (),
+        verdicts=_compared(canonical(stored), text) if stored else (),
     )
 
 
-def decision_on(text: str, tenant: str, owner: str) -> Decision | None:
+def _compared(stored: str, text: str) -> tuple[Verdict, ...]:
+    """() for what the cache would not compare either: the guard takes time with the square of the length."""
+    is_short = max(len(stored), len(text)) <= wording.MAX_SEMANTIC_CHARS
+    return guard.verdicts(stored, text) if is_short else ()
+
+
+def decision_on(text: str, tenant: str, owner: str, model: str = "") -> Decision | None:
     """What the cache would do with the question now, uncounted; None while nobody lends an embedder.
 
     The database's work is done on other threads, as for every question.
     """
-    return async_to_sync(_decision_on)(text, tenant, owner)
+    return async_to_sync(decided)(text, tenant, owner, model)
 
 
-async def _decision_on(text: str, tenant: str, owner: str) -> Decision | None:
-    asked = await lent(text, tenant, owner)
+async def decided(text: str, tenant: str, owner: str, model: str = "") -> Decision | None:
+    """The same on the caller's event loop."""
+    asked = await lent(text, tenant, owner, model)
     return None if asked is None else await service.tried(asked.question, asked.embed, asked.verify)
 
 

@@ -93,7 +93,9 @@ async def _looked_up(look: Look, embed: Embed, verify: Verify | None) -> Decisio
 async def _ruled(look: Look, embed: Embed) -> Reason | None:
     """Find the rule and enter its scope; the reason when the cache stays out of this question."""
     question = look.question
-    book = await in_database(process.rules.fresh)
+    book = process.rules.known()  # mostly, which spares a way to a thread and back
+    if book is None:
+        book = await in_database(process.rules.fresh)
     unsure = policy.by_example(book, look.text, question.tenant, question.model)
     look.step("rule")
     missing = await _text_embedded(look, embed, look.text, unsure) if unsure else None

@@ -117,6 +117,11 @@ def forget(generations: Sequence[UUID], first_questions: Iterable[str] = ()) -> 
     return erasure.forget(generations, first_questions)
 
 
+def forget_person(owner: str, author: str) -> None:
+    """Erase what staff keep under this `owner`'s name, and what they began as `author`, in the caller's transaction."""
+    erasure.forget_person(owner, author)
+
+
 def is_admissible(decision: Decision, question: Question, answer: Answer) -> bool:
     """Whether the rule and the caller let this answer be stored, and it is worth it."""
     return (

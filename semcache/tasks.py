@@ -1,5 +1,5 @@
-"""The cache's periodic work for celery, as doors to `eviction`, `imports`, `hours`, `budget`, `promotion`,
-`reembed` and `shared_index`.
+"""The cache's periodic work for celery, as doors to `eviction`, `imports`, `comparisons`, `cases`, `hours`,
+`budget`, `promotion`, `reembed` and `shared_index`.
 
 `BEAT_SCHEDULE` is the one place where it says when; a project adds it to its own. Tasks take no arguments and may be
 delivered twice, late, to several workers at once or be killed at any moment: rows go in batches, each a transaction of
@@ -18,7 +18,7 @@ from celery.schedules import crontab
 
 from semcache.imports import batches as imports
 from semcache.limits import limits
-from semcache.quality import budget, canary, hours, promotion
+from semcache.quality import budget, canary, cases, comparisons, hours, promotion
 from semcache.storage import eviction, reembed, shared_index
 
 logger = logging.getLogger(__name__)
@@ -28,6 +28,8 @@ RUN_S = 50.0
 KILLED_AFTER_S = 240
 # 100,000 shared rows take 36 s (384 numbers each); below the hour after which a broker delivers a task once more.
 REBUILD_KILLED_AFTER_S = 3000
+# One that is begun at the end of a run may still take its time.
+COMPARISONS_KILLED_AFTER_S = 300
 
 BEAT_SCHEDULE = {
     # A run that could not start before the next one is due is dropped: its work is the next one's.
@@ -48,6 +50,16 @@ BEAT_SCHEDULE = {
     },
     "semcache-store-imports": {
         "task": "semcache.store_imports",
+        "schedule": 60.0,
+        "options": {"expires": 55},
+    },
+    "semcache-make-comparisons": {
+        "task": "semcache.make_comparisons",
+        "schedule": 60.0,
+        "options": {"expires": 55},
+    },
+    "semcache-run-cases": {
+        "task": "semcache.run_cases",
         "schedule": 60.0,
         "options": {"expires": 55},
     },
@@ -115,6 +127,20 @@ def store_imports() -> int:
     """Go on with answers that staff bring in from files; the number of rows dealt with. Sent at once, too."""
     ends_at = _end_of_run()
     return sum(_repeated(partial(imports.store_next, pk), ends_at) for pk in imports.unfinished())
+
+
+@periodic(name="semcache.make_comparisons", time_limit=COMPARISONS_KILLED_AFTER_S)
+def make_comparisons() -> int:
+    """Have the model answer what staff compare, and forget what is a day old; how many. Sent at once, too."""
+    comparisons.delete_old()
+    comparisons.give_up()
+    return _repeated(comparisons.make_next, _end_of_run())
+
+
+@periodic(name="semcache.run_cases", time_limit=KILLED_AFTER_S)
+def run_cases() -> int:
+    """Judge the regression cases that are due since the rules changed, or staff asked; how many. Sent at once, too."""
+    return cases.run_due(_end_of_run())
 
 
 @periodic(name="semcache.watch_entries", time_limit=KILLED_AFTER_S)

@@ -12,6 +12,7 @@ from django.contrib import admin, messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -29,6 +30,7 @@ from semcache.quality.hours import Tally
 
 BADGES = {Tightened.VERIFY: _("second opinion"), Tightened.EXACT: _("exact only")}
 SHOWN_HOURS = 48
+LISTED_HOURS = 24
 WEEK_HOURS = 24 * budget.DAYS
 
 
@@ -73,11 +75,13 @@ class BudgetPages(admin.ModelAdmin):
     """What a rule did and how much of it was wrong, for the admin of rules."""
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
-        """The list with the evidence against each of its rules, read at once."""
+        """The list with the evidence against each of its rules and the hours of its last day, read at once."""
         shown = super().get_changelist_instance(request)
-        found = budget.evidence([rule.pk for rule in shown.result_list])
+        listed = [rule.pk for rule in shown.result_list]
+        found, days = budget.evidence(listed), hours.last_hours_of(listed, LISTED_HOURS)
         for rule in shown.result_list:
             rule.evidence = found.get(rule.pk, budget.NO_EVIDENCE)
+            rule.day = [tally for _hour, tally in days[rule.pk]]
         return shown
 
     def render_change_form(
@@ -89,8 +93,12 @@ class BudgetPages(admin.ModelAdmin):
 
     @admin.display(description=_("hit rate, 24 h"))
     def hit_rate(self, rule: Any) -> str:
-        found = (rule.exact_count or 0) + (rule.semantic_count or 0)
-        return f"{found / rule.look_count:.0%}" if rule.look_count else "–"
+        """With the day's course: look-ups and, in front of them, hits."""
+        if not rule.look_count:
+            return "–"
+        share = ((rule.exact_count or 0) + (rule.semantic_count or 0)) / rule.look_count
+        course = {"share": f"{share:.0%}", "bars": budget_picture.bars(rule.day)}
+        return render_to_string("admin/semcache/cacherule/day.html", course)
 
     @admin.display(description=_("tokens and time saved, 30 d"), ordering="token_count")
     def saved(self, rule: Any) -> str:

@@ -16,6 +16,7 @@ from semcache.models import CacheEntry, CacheRule
 from semcache.rules.policy import MAX_EXAMPLES, BadPattern, compile_pattern
 from semcache.service import MAX_ANSWER_CHARS
 from semcache.text.normalize import canonical, clean
+from semcache.text.wording import MAX_SEMANTIC_CHARS
 
 # Whatever is wrong with a number of seconds, the message says what a right one looks like.
 _IN_SECONDS = _("Whole seconds without a unit, from 1 to 315360000 (ten years): 600 is ten minutes.")
@@ -103,7 +104,7 @@ class TryQuestionForm(forms.Form):
         help_text=_("A creator as the entries name them, such as user:7; empty is somebody new."),
     )  # fmt: skip
     stored = forms.CharField(
-        label=_("Compare with the question"), max_length=20_000, required=False,
+        label=_("Compare with the question"), max_length=MAX_SEMANTIC_CHARS, required=False,
         help_text=_("What the guard says about serving that question's answer."),
         widget=forms.Textarea(attrs={"rows": 2, "cols": 80}),
     )  # fmt: skip

@@ -26,16 +26,18 @@ from django.views.decorators.http import require_http_methods, require_POST
 from semcache import service
 from semcache.admin.audit import changed
 from semcache.admin.budget import BudgetPages, loosen_view
+from semcache.admin.compare import compare_view, comparison_view
 from semcache.admin.dryrun import dry_run
 from semcache.admin.entries import forbidden, since
 from semcache.admin.figures import with_figures
 from semcache.admin.forms import CacheRuleForm, ThresholdForm, TryQuestionForm
 from semcache.admin.imports import import_view
 from semcache.admin.ruling import add_presets, delete_rules
-from semcache.admin.trial import as_json, compared, shared, told
+from semcache.admin.trial import as_json, cases_of, compared, shared, told
 from semcache.admin.tuner import STEP, bars, curve, seen_by
+from semcache.lending import may_be_answered
 from semcache.models import CacheEntry, CacheRule
-from semcache.quality import canary
+from semcache.quality import canary, cases
 from semcache.storage import reembed
 
 
@@ -89,7 +91,9 @@ class CacheRuleAdmin(BudgetPages):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        known = (extra_context or {}) | {"num_waiting": reembed.num_waiting(), "suspects": canary.suspects()}
+        known = (extra_context or {}) | {
+            "num_waiting": reembed.num_waiting(), "suspects": canary.suspects(), "num_failing": cases.num_failing(),
+        }  # fmt: skip
         return super().changelist_view(request, known)
 
     @admin.display(description=_("matches"))
@@ -167,6 +171,16 @@ class CacheRuleAdmin(BudgetPages):
                 self.admin_site.admin_view(partial(import_view, self.admin_site)),
                 name="semcache_import",
             ),
+            path(
+                "compare/",
+                self.admin_site.admin_view(require_POST(partial(compare_view, self.admin_site))),
+                name="semcache_compare",
+            ),
+            path(
+                "compare/<int:comparison_id>/",
+                self.admin_site.admin_view(partial(comparison_view, self.admin_site)),
+                name="semcache_comparison",
+            ),
             path("try.json", self.admin_site.admin_view(self.try_json_view), name="semcache_try_json"),
             path("try/", self.admin_site.admin_view(self.try_view), name="semcache_try_question"),
         ]
@@ -235,6 +249,7 @@ class CacheRuleAdmin(BudgetPages):
             "title": _("Test a question"), "opts": self.opts, "form": form, "explanation": explanation,
             "found": found, "compared": compared(explanation) if explanation else (),
             "shared": shared(explanation) if explanation else "", "back": request.get_full_path(),
+            "may_compare": may_be_answered(), **cases_of(form.cleaned_data if explanation else {}, found),
         }  # fmt: skip
         return TemplateResponse(request, "admin/semcache/cacherule/try_question.html", context)
 

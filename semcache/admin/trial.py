@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.utils.translation import gettext as _
 
 from semcache.admin.words import CHECKS, OUTCOMES, PRIVATE, REASONS, STEPS, worded
 from semcache.decision import Candidate, Decision
 from semcache.explain import Explanation, decision_on, explained
-from semcache.models import CacheEntry
+from semcache.models import CacheCase, CacheEntry
+from semcache.quality import cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Told:
 
 def told(values: dict[str, str]) -> tuple[Explanation, Told | None]:
     """What `TryQuestionForm` asks for; no decision while there is no engine to ask."""
-    decision = decision_on(values["text"], values["tenant"], values["owner"])
+    decision = decision_on(values["text"], values["tenant"], values["owner"], values["model"])
     explanation = explained(
         values["text"],
         values["tenant"],
@@ -70,6 +72,20 @@ def shared(explanation: Explanation) -> str:
 def compared(explanation: Explanation) -> list[tuple[str, bool, str]]:
     """(check, whether it passed, why not) for the question that this one was compared with."""
     return [(worded(CHECKS, one.check), one.passed, one.why) for one in explanation.verdicts]
+
+
+def cases_of(values: dict[str, str], found: Told | None) -> dict[str, str]:
+    """Queries by which the form of a regression case begins: with what has just happened (`case`), and with an answer
+    that must never be served (`never`), which the page adds by its entry."""
+    if found is None:
+        return {}
+    decision = found.decision
+    asked = {"question": values["text"]} | {name: values[name] for name in ("tenant", "owner", "model")}
+    came = asked | {"expected": cases.KINDS[decision.outcome].value}
+    came |= {"rule": decision.rule.name} if decision.rule else {}
+    came |= {"entry": str(decision.hit.entry_id)} if decision.hit else {}
+    never = asked | {"expected": CacheCase.Expected.NEVER.value}
+    return {"case": urlencode(came), "never": urlencode(never)}
 
 
 def as_json(explanation: Explanation, found: Told | None, *, may_read: bool) -> dict[str, Any]:

@@ -5,6 +5,8 @@ Knows no users and no conversations: tenants, owners and scopes are opaque strin
 
 from __future__ import annotations
 
+from semcache.models.cases import CacheCase
+from semcache.models.comparisons import CacheComparison
 from semcache.models.entries import CacheEntry, CacheEntryUse, CacheFlight
 from semcache.models.imports import CacheImport
 from semcache.models.looks import CacheComplaint, CacheLook
@@ -13,7 +15,9 @@ from semcache.models.rules import TEN_YEARS_S, CacheRule
 
 __all__ = [
     "TEN_YEARS_S",
+    "CacheCase",
     "CacheCheck",
+    "CacheComparison",
     "CacheComplaint",
     "CacheEntry",
     "CacheEntryUse",

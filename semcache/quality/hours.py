@@ -8,6 +8,7 @@ the others are added to. Days are UTC's. When to write is decided here, where (o
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from dataclasses import astuple, dataclass, fields
 from datetime import datetime
 
@@ -64,10 +65,11 @@ _TRIM = f"""
 DELETE FROM semcache_cacherulehour
  WHERE hour < statement_timestamp() - interval '{DAYS_KEPT} days'"""  # noqa: S608 - the same
 _LAST = f"""
-SELECT moment, {", ".join(f"coalesce(known.{name}, 0)" for name in COLUMNS)}
-  FROM generate_series(date_trunc('hour', statement_timestamp(), 'UTC') - (%(num)s - 1) * interval '1 hour',
-                       date_trunc('hour', statement_timestamp(), 'UTC'), interval '1 hour') AS moment
-  LEFT JOIN semcache_cacherulehour known ON known.rule_id = %(rule_id)s AND known.hour = moment
+SELECT rule.id, moment, {", ".join(f"coalesce(known.{name}, 0)" for name in COLUMNS)}
+  FROM unnest(%(rule_ids)s::bigint[]) AS rule (id)
+ CROSS JOIN generate_series(date_trunc('hour', statement_timestamp(), 'UTC') - (%(num)s - 1) * interval '1 hour',
+                            date_trunc('hour', statement_timestamp(), 'UTC'), interval '1 hour') AS moment
+  LEFT JOIN semcache_cacherulehour known ON known.rule_id = rule.id AND known.hour = moment
  ORDER BY moment"""  # noqa: S608 - the same
 
 
@@ -124,9 +126,17 @@ def tally_of(decision: Decision) -> Tally:
 
 def last_hours(rule_id: int, num: int) -> list[tuple[datetime, Tally]]:
     """The last `num` hours of a rule, oldest first, the current one included."""
+    return last_hours_of([rule_id], num)[rule_id]
+
+
+def last_hours_of(rule_ids: Collection[int], num: int) -> dict[int, list[tuple[datetime, Tally]]]:
+    """The same of several, read at once."""
+    found: dict[int, list[tuple[datetime, Tally]]] = {rule_id: [] for rule_id in rule_ids}
     with connection.cursor() as cursor:
-        cursor.execute(_LAST, {"rule_id": rule_id, "num": num})
-        return [(hour, Tally(*counts)) for hour, *counts in cursor.fetchall()]
+        cursor.execute(_LAST, {"rule_ids": list(found), "num": num})
+        for rule_id, hour, *counts in cursor.fetchall():
+            found[rule_id].append((hour, Tally(*counts)))
+    return found
 
 
 def roll_up() -> int:

@@ -20,7 +20,7 @@ MAX_AGE_S = 2.0
 
 
 class RuleBook:
-    """Compiled rules with their age. `fresh` is for database threads; it may read the database."""
+    """Compiled rules with their age."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -28,12 +28,19 @@ class RuleBook:
         self._read_at: float | None = None
         self._reported: set[tuple[int, str]] = set()
 
+    def known(self) -> tuple[Rule, ...] | None:
+        """Without a look at the database; None when they were read too long ago."""
+        is_known = self._read_at is not None and self._clock() - self._read_at <= MAX_AGE_S
+        return self._rules if is_known else None
+
     def fresh(self) -> tuple[Rule, ...]:
-        now = self._clock()
-        if self._read_at is None or now - self._read_at > MAX_AGE_S:
-            self._rules = policy.compiled(read_rules(), on_bad=self._report)
+        """For database threads."""
+        rules = self.known()
+        if rules is None:
+            now = self._clock()
+            rules = self._rules = policy.compiled(read_rules(), on_bad=self._report)
             self._read_at = now
-        return self._rules
+        return rules
 
     def forget(self) -> None:
         """Read again at the next question: this process has just changed a rule."""

@@ -1,9 +1,9 @@
 """Erasing: what the cache keeps of somebody's answers goes with the answers, known by their generations.
 
-Stored answers and their vectors, look-ups, complaints and seats in promotions go; checks stay as evidence about a rule,
-without saying whose answer they judged. The log of look-ups keeps words that may be everybody's without a generation:
-there they are found by the stored answers that go, and by the words themselves. Synchronous, within the caller's
-transaction.
+Stored answers and their vectors, what staff keep of them to compare or to test, look-ups, complaints and seats in
+promotions go; checks stay as evidence about a rule, without saying whose answer they judged. The log of look-ups keeps
+words that may be everybody's without a generation: there they are found by the stored answers that go, and by the words
+themselves. Synchronous, within the caller's transaction.
 """
 
 from __future__ import annotations
@@ -30,7 +30,16 @@ SHARED_TRACES = (
 TRACES = (
     "DELETE FROM semcache_cachelook WHERE generation = ANY(%(generations)s)",
     "DELETE FROM semcache_cachecomplaint WHERE generations && %(generations)s::uuid[]",
+    # After the entries: who begins one of these has locked the entry that it copies.
+    "DELETE FROM semcache_cachecomparison WHERE generation = ANY(%(generations)s)",
+    "DELETE FROM semcache_cachecase WHERE generation = ANY(%(generations)s)",
     "UPDATE semcache_cachecheck SET generation = NULL WHERE generation = ANY(%(generations)s)",
+)
+
+
+PERSON = (
+    "DELETE FROM semcache_cachecomparison WHERE author = %(author)s OR owner = %(owner)s",
+    "DELETE FROM semcache_cachecase WHERE owner = %(owner)s",
 )
 
 
@@ -45,3 +54,10 @@ def forget(generations: Sequence[UUID], first_questions: Iterable[str] = ()) -> 
         for statement in TRACES:
             cursor.execute(statement, values)
     return num_entries
+
+
+def forget_person(owner: str, author: str) -> None:
+    """Delete what staff keep that names somebody as the asker, or that somebody began as staff."""
+    with connection.cursor() as cursor:
+        for statement in PERSON:
+            cursor.execute(statement, {"owner": owner, "author": author})

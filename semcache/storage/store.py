@@ -47,6 +47,10 @@ EXACT = (
     f"{_COLUMNS}, 1.0 AS similarity {_TABLES} WHERE e.scope = %(scope)s AND e.prompt_sha256 = %(prompt_sha256)s"
     f" AND {_LIVE}"
 )
+# Of several places in one statement, in their order.
+AT_PLACES = """
+SELECT found.* FROM unnest(%(scopes)s::text[], %(keys)s::text[]) WITH ORDINALITY AS place (scope, prompt_sha256, rank)
+ CROSS JOIN LATERAL ({at_place}) found ORDER BY place.rank"""
 # Vectors of every embedder and size stand in one column; only within one embedder's means a distance anything.
 # What hangs on something said before can't be made anew by whoever finds it by meaning, so it ends at its end.
 _IN_SCOPE = f"""
@@ -152,12 +156,14 @@ class NewEntry:
 
 def find_exact(places: Iterable[tuple[str, str]], ttl_s: int, stale_s: int = 0) -> Hit | None:
     """The live entry at the first of the (scope, prompt hash) places that has one."""
-    life = {"ttl_s": ttl_s, "stale_s": stale_s}
-    for scope, prompt_sha256 in places:
-        rows = _fetch(EXACT, {"scope": scope, "prompt_sha256": prompt_sha256, **life})
-        if rows:
-            return rows[0]
-    return None
+    scopes, keys = map(list, zip(*places, strict=True))
+    found = _fetch(exact_at_places(), {"scopes": scopes, "keys": keys, "ttl_s": ttl_s, "stale_s": stale_s})
+    return found[0] if found else None
+
+
+def exact_at_places() -> str:
+    at_place = EXACT.replace("%(scope)s", "place.scope").replace("%(prompt_sha256)s", "place.prompt_sha256")
+    return AT_PLACES.format(at_place=at_place)
 
 
 def find_nearest(

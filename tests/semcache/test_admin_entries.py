@@ -44,7 +44,7 @@ def sha256(text: str) -> str:
 @pytest.fixture
 def reader(client, db):
     """Staff who may look at entries and nothing else."""
-    user = get_user_model().objects.create_user(username="reader", password="x" * 12, is_staff=True)
+    user = get_user_model().objects.create_user(username="reader", is_staff=True)
     user.user_permissions.add(Permission.objects.get(codename="view_cacheentry"))
     client.force_login(user)
     return client

@@ -219,7 +219,7 @@ def test_answers_for_another_model_are_told_apart(staff, rule):
 @pytest.mark.parametrize("permissions", [[], ["view_cacherule"], ["change_cacheentry", "view_cacheentry"]])
 def test_it_takes_the_permission_to_add_entries(client, permissions):
     rule = factories.rule(sharing="public")
-    user = get_user_model().objects.create_user(username="some", password="x" * 12, is_staff=True)
+    user = get_user_model().objects.create_user(username="some", is_staff=True)
     user.user_permissions.add(*Permission.objects.filter(codename__in=permissions))
     client.force_login(user)
     assert client.get(PAGE).status_code == 403
@@ -232,7 +232,7 @@ def test_it_takes_the_permission_to_add_entries(client, permissions):
 def test_the_page_is_offered_to_whom_it_serves(staff, client, rule):
     rules = reverse("admin:semcache_cacherule_changelist")
     assert PAGE in staff.get(rules).content.decode()
-    user = get_user_model().objects.create_user(username="some", password="x" * 12, is_staff=True)
+    user = get_user_model().objects.create_user(username="some", is_staff=True)
     user.user_permissions.add(Permission.objects.get(codename="view_cacherule"))
     client.force_login(user)
     assert PAGE not in client.get(rules).content.decode()

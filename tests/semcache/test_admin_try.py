@@ -137,7 +137,7 @@ def test_without_an_engine_only_the_rules_are_told(staff, stored, settings):
 
 
 def test_who_may_not_see_entries_sees_no_stored_question(client, stored):
-    user = get_user_model().objects.create_user(username="rules", password="x" * 12, is_staff=True)
+    user = get_user_model().objects.create_user(username="rules", is_staff=True)
     user.user_permissions.add(Permission.objects.get(codename="view_cacherule"))
     client.force_login(user)
     page, said = client.get(PAGE, OPPOSITE).content.decode(), client.get(JSON, OPPOSITE).content.decode()
@@ -148,7 +148,7 @@ def test_who_may_not_see_entries_sees_no_stored_question(client, stored):
 
 def test_the_json_is_for_staff_with_the_permission(client):
     assert client.get(JSON, {"text": "a"}).status_code == 302
-    client.force_login(get_user_model().objects.create_user(username="x", password="x" * 12, is_staff=True))
+    client.force_login(get_user_model().objects.create_user(username="x", is_staff=True))
     assert client.get(JSON, {"text": "a"}).status_code == 403
 
 
@@ -156,3 +156,11 @@ def test_every_code_has_words():
     assert set(OUTCOMES) == set(Outcome)
     assert set(REASONS) >= set(Reason)
     assert set(CHECKS) >= set(GUARD_CHECKS)
+
+
+def test_what_the_cache_would_not_compare_is_not_compared(staff):
+    """The guard takes time with the square of a text's length, so that nothing long may reach it."""
+    longest = {"text": "How long?", "stored": "x" * 500}
+    assert staff.get(JSON, longest).json()["compared"]
+    assert staff.get(JSON, longest | {"stored": "x" * 501}).status_code == 400
+    assert staff.get(JSON, longest | {"text": "0" * 501}).json()["compared"] == []

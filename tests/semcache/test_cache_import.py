@@ -25,7 +25,7 @@ def rule(committed, settings) -> Iterator[CacheRule]:
     settings.SEMCACHE_ASKED_BY = "tests.semcache.lender.as_asked"
     settings.SEMCACHE_RUN_BY = ""
     yield factories.rule(name="Everything", sharing="public", ttl_s=86_400)
-    get_user_model().objects.filter(username=NOBODY).delete()  # and with it the lines of the log
+    get_user_model().objects.filter(username=NOBODY).delete()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from semcache import service
 from semcache.decision import Decision, Hit, Outcome, Reason
 from semcache.models import CacheEntry, CacheLook, CacheRule, CacheRuleHour
 from semcache.quality import hours
-from semcache.quality.hours import HourCounter, Tally, last_hours, roll_up, tally_of
+from semcache.quality.hours import HourCounter, Tally, last_hours, last_hours_of, roll_up, tally_of
 from semcache.rules.rulebook import as_value
 from semcache.storage.threads import in_database
 from tests.semcache import factories
@@ -228,3 +228,15 @@ def test_the_last_hours_have_no_gaps(only_rule):
     put(only_rule, now - timedelta(hours=9), looks=9)
     found = last_hours(only_rule.pk, 4)
     assert [(tally.looks, tally.hits) for _, tally in found] == [(0, 0), (3, 1), (0, 0), (0, 0)]
+
+
+def test_the_hours_of_several_rules_are_told_apart(only_rule):
+    now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    another = factories.rule(name="another")
+    put(only_rule, now, looks=3)
+    put(another, now, looks=5)
+    found = last_hours_of([another.pk, only_rule.pk], 2)
+    assert {rule: [tally.looks for _, tally in hours] for rule, hours in found.items()} == {
+        only_rule.pk: [0, 3],
+        another.pk: [0, 5],
+    }

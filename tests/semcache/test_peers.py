@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -155,3 +156,12 @@ def test_the_command_prints_the_peers_lines(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(vectors, "kept_in", lambda folder: lambda texts: np.ones((len(texts), 1)))
     call_command("cache_eval", set=["fow"], peers=peers)
     assert "| Other 1.0, as shipped |  | 0.800 | 5.8% (9/155;" in capsys.readouterr().out
+
+
+def test_sets_are_asked_one_after_the_other_and_keep_their_lines(monkeypatch, tmp_path):
+    out = tmp_path / "peers.json"
+    for name, title in (("fow", "fow pairs"), ("own", "own pairs, en and zh"), ("fow", "fow pairs")):
+        lines = {title: [{"way": f"Other, asked for {name}"}]}
+        monkeypatch.setattr(compare, "answered", lambda *args, lines=lines: lines)
+        call_command("cache_peers", python=Path("python"), set=[name], out=out, stdout=io.StringIO())
+    assert list(json.loads(out.read_text())) == ["fow pairs", "own pairs, en and zh"]

@@ -32,7 +32,7 @@ class Lender:
         self.is_busy = False
         self.num_texts = 0
 
-    async def lend(self, text: str, tenant: str, owner: str) -> Asked:
+    async def lend(self, text: str) -> Asked:
         return Asked(factories.question(text, embedder=self.tag), self._embed, None, self._is_busy)
 
     async def _embed(self, texts: list[str]) -> Sequence[Sequence[float]]:
@@ -46,8 +46,8 @@ class Lender:
 lender = Lender()
 
 
-async def lend(text: str, tenant: str, owner: str) -> Asked:
-    return await lender.lend(text, tenant, owner)
+async def lend(text: str, tenant: str, owner: str, model: str) -> Asked:
+    return await lender.lend(text)
 
 
 @pytest.fixture(autouse=True)

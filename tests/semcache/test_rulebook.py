@@ -90,3 +90,18 @@ def test_the_presets_sort_questions_in_both_languages(text, name, mode, sharing,
     rule = choose(RuleBook().fresh(), text, "default", "small")
     assert rule is not None
     assert (rule.name, rule.mode, rule.sharing, rule.ttl_s) == (name, mode, sharing, ttl_s)
+
+
+def test_rules_that_were_read_lately_are_known_without_the_database(django_assert_num_queries):
+    clock = Clock()
+    book = RuleBook(clock)
+    assert book.known() is None
+    rules = book.fresh()
+    clock.now = 2.0
+    with django_assert_num_queries(0):
+        assert book.known() == rules
+    clock.now = 2.1
+    assert book.known() is None
+    assert book.fresh() == book.known()
+    book.forget()
+    assert book.known() is None

@@ -21,6 +21,8 @@ TASKS += (
     tasks.roll_up_hours,
     tasks.delete_old_checks,
     tasks.forget_askers,
+    tasks.make_comparisons,
+    tasks.run_cases,
 )
 
 

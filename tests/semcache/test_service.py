@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from asgiref.sync import sync_to_async
 
-from semcache import service
+from semcache import pipeline, service
 from semcache.models import CacheEntry, CacheRule
 from semcache.service import Answer, Outcome, Reason, lookup, remember
-from semcache.storage import store
+from semcache.storage import store, threads
 from tests.semcache import factories
 from tests.semcache.factories import all_alike, all_apart, ask, broken, question
 
@@ -32,6 +32,19 @@ async def test_the_same_question_again_is_an_exact_hit():
     assert decision.outcome is Outcome.HIT_EXACT and decision.hit is not None
     assert (decision.hit.entry_id, decision.hit.answer, decision.hit.similarity) == (stored, "Wet.", 1.0)
     assert [name for name, _ in decision.steps] == ["rule", "exact"]
+
+
+async def test_an_exact_hit_is_one_visit_to_the_database(monkeypatch):
+    await factories.store("Describe rain.", "Wet.")
+    visits = []
+
+    async def in_database(work, *args):
+        visits.append(work)
+        return await threads.in_database(work, *args)
+
+    monkeypatch.setattr(pipeline, "in_database", in_database)
+    assert (await ask("Describe rain.")).outcome is Outcome.HIT_EXACT
+    assert visits == [store.find_exact]
 
 
 async def test_another_wording_is_a_semantic_hit_that_shows_its_candidates():

@@ -104,3 +104,32 @@ def test_both_statements_go_through_the_scope_index():
             )  # fmt: skip
             plan = "\n".join(line for (line,) in cursor.fetchall())
             assert "Seq Scan on semcache_cacheentry" not in plan, plan
+
+
+def places_of(*names: str) -> list[tuple[str, str]]:
+    return [(scope(name), scope("key")) for name in names]
+
+
+def test_all_places_of_a_question_are_asked_at_once_and_the_first_is_preferred(django_assert_num_queries):
+    rule = factories.rule(ttl_s=86_400)
+    later, earlier = (factories.row(scope(name), scope("key"), rule) for name in ("later", "earlier"))
+    factories.row(scope("earlier"), scope("other key"), rule)
+    with django_assert_num_queries(1):
+        hit = store.find_exact(places_of("nowhere", "earlier", "later"), 600)
+    assert hit is not None and hit.entry_id == earlier.pk
+    hit = store.find_exact(places_of("later", "earlier"), 600)
+    assert hit is not None and hit.entry_id == later.pk
+    assert store.find_exact([(scope("earlier"), scope("key of another"))], 600) is None
+
+
+def test_of_several_places_each_is_found_by_the_index_of_scope_and_prompt():
+    rule = factories.rule(ttl_s=86_400)
+    fill(rule, "a", 500, factories.vector_of("a"), 0.1)
+    scopes, keys = map(list, zip(*places_of("a", "b", "c"), strict=True))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE semcache_cacheentry")
+        cursor.execute(
+            "EXPLAIN " + store.exact_at_places(), {"scopes": scopes, "keys": keys, "ttl_s": 600, "stale_s": 0}
+        )
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "one_entry_per_scope_and_prompt" in plan, plan

@@ -47,11 +47,11 @@ class RedisVLPeer:
 
 @contextmanager
 def server(folder: Path) -> Iterator[str]:
-    """The URL of a Redis with search that lives as long as the context."""
+    """The URL of a Redis with search that lives as long as the context. A slow machine gets every answer, too."""
     socket = folder / "redis.sock"
     command = [
         str(SERVER), "--port", "0", "--unixsocket", str(socket), "--dir", str(folder), "--save", "",
-        "--loadmodule", str(SEARCH),
+        "--loadmodule", str(SEARCH), "TIMEOUT", "0",
     ]  # fmt: skip
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:

@@ -24,7 +24,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--python", type=Path, required=True, help="that of the peers' environment")
-        parser.add_argument("--set", action="append", choices=RUNS, help="only this set; may be repeated")
+        parser.add_argument(
+            "--set",
+            action="append",
+            choices=RUNS,
+            help="only this set; may be repeated, and the lines of other sets stay",
+        )
         parser.add_argument(
             "--out", type=Path, required=True, metavar="FILE", help="where the lines go, as JSON"
         )
@@ -34,5 +39,6 @@ class Command(BaseCommand):
         asked = [compare.asked_of(name) for name in options["set"] or RUNS]
         lines = compare.answered(asked, embed, python.absolute())
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(lines, indent=1) + "\n", encoding="utf-8")
+        kept = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
+        out.write_text(json.dumps(kept | lines, indent=1) + "\n", encoding="utf-8")
         self.stdout.write(f"{out}: {', '.join(lines)}")
