@@ -1,54 +1,73 @@
 // Puts the page together: one state, one line to the server, and the parts that show and change it.
 
-import { Asker } from "./ask.js";
-import { Composer } from "./composer.js";
-import { ConversationKeeper } from "./conversation.js";
-import { byId } from "./dom.js";
-import { Drafts } from "./drafts.js";
-import { setUpFrame } from "./frame.js";
-import { FrameRouter } from "./frames.js";
-import { ConversationList } from "./list.js";
-import { LiveAnswers } from "./live.js";
-import { Outbox } from "./outbox.js";
-import { Rail } from "./rail.js";
-import { Router } from "./router.js";
-import { Socket } from "./socket.js";
-import { Status } from "./status.js";
-import { Store } from "./store.js";
-import { Transcript } from "./transcript.js";
+import { Asker } from "./composer/ask.js";
+import { Desk } from "./composer/desk.js";
+import { ConversationKeeper } from "./thread/conversation.js";
+import { byId } from "./parts/dom.js";
+import { setUpFrame } from "./rail/frame.js";
+import { FrameRouter } from "./line/frames.js";
+import { Line } from "./line/line.js";
+import { CornerMenu } from "./rail/cornermenu.js";
+import { ConversationList } from "./rail/list.js";
+import { LiveAnswers } from "./state/live.js";
+import { Marks } from "./state/marks.js";
+import { Outbox } from "./state/outbox.js";
+import { Rail } from "./rail/rail.js";
+import { Rater } from "./thread/rating.js";
+import { Router } from "./rail/router.js";
+import { Status } from "./parts/status.js";
+import { Store } from "./state/store.js";
+import { Tabs } from "./state/tabs.js";
+import { reword } from "./thread/reword.js";
+import { Transcript } from "./thread/transcript.js";
 
 const boot = JSON.parse(byId("boot").textContent);
 const store = new Store(boot);
 const live = new LiveAnswers();
-const outbox = new Outbox(boot.user.name);
-const list = new ConversationList(store);
+const outbox = new Outbox(boot.user.name, new Tabs());
+const marks = new Marks(boot.user.name);
+const list = new ConversationList(store, marks);
 const keeper = new ConversationKeeper(store, live, outbox);
 const router = new Router((id) => keeper.open(id));
 
-let socket;
-const say = (frame) => Boolean(socket?.send(frame));
+let line;
+const say = (frame) => Boolean(line?.send(frame));
 keeper.say = say;
 const asker = new Asker(store, outbox, say);
-const composer = new Composer(store, asker, new Drafts(boot.user.name));
+const desk = new Desk(store, asker, outbox);
+const rater = new Rater(store);
 new Transcript(store, live, {
   regenerate: (message) => asker.regenerate(message),
   resend: (id) => asker.resend(id),
-  takeBack: (id) => composer.start(asker.takeBack(id)),
-  rate: (message, verdict) => keeper.rate(message, verdict),
-  showVariant: (id) => keeper.showVariant(id),
+  edit: (message, text) => asker.edit(message, text),
+  reword: (message, text) => reword(store, keeper, message, text),
+  goOn: (message) => asker.goOn(message),
+  withdraw: (id) => asker.takeBack(id),
+  rate: (message, verdict) => rater.rate(message, verdict),
+  explain: (message, reason) => rater.explain(message, reason),
+  showVariant: (id, instead) => keeper.showVariant(id, instead),
+  loadEarlier: () => keeper.loadEarlier(),
+  maxChars: boot.limits.max_message_chars,
   reload: () => keeper.open(store.conversation.id),
-  start: (text) => composer.start(text),
+  start: (text) => desk.composer.start(text),
+  offers: desk.offers,
 });
-new Rail(store, list, router);
-new Status(store, () => socket.reconcile());
+const rail = new Rail(store, list, router, marks);
+new CornerMenu(store, list, rail.menu);
+new Status(store, () => line.reconcile());
 setUpFrame(router);
 
-const frames = new FrameRouter({ store, live, keeper, asker, outbox, router, list, say });
+const frames = new FrameRouter({ store, live, keeper, asker, outbox, router, list, say, temporary: desk.temporary, isLeaving: (id) => rail.acts.leaving.has(id) });
 keeper.open(boot.conversation);
 list.load();
 
-const url = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/chat`;
-socket = new Socket(url, boot.protocol, (frame) => frames.route(frame), (status) => {
-  store.connection = status;
-  store.announce("connection");
+outbox.listen({ changed: () => keeper.pendingChanged(), adopted: (entry) => asker.adopted(entry) });
+line = new Line({
+  protocol: boot.protocol,
+  onFrame: (frame) => frames.route(frame),
+  onStatus: (connection, kind) => {
+    Object.assign(store, { connection, line: kind });
+    store.announce("connection");
+  },
+  answerOf: (generation) => live.get(generation)?.answer,
 });

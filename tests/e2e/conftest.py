@@ -7,38 +7,45 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext
 
+from tests.e2e.fresh import forget, new_context
 from tests.e2e.people import let_in, signed_in
 from tests.e2e.tab import Tab, launched_browser
 from tests.livesite import LiveSite, live_site
 
-NUM_PEOPLE = 40
+NUM_PEOPLE = 200  # more than there are tests
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def site() -> Iterator[LiveSite]:
     with live_site("e2e", SEMCACHE_BUDGET_MS="5000") as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def sessions(site: LiveSite) -> Iterator[str]:
     """Session keys, each of a person of their own."""
     return iter(signed_in(site, NUM_PEOPLE))
 
 
-# One per module: Playwright's loop runs as long as the browser lives, and async tests need theirs.
-@pytest.fixture(scope="module")
+# Ends with the folder: Playwright's loop runs as long as the browser lives, and async tests need theirs.
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with launched_browser() as browser:
         yield browser
 
 
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(viewport={"width": 1200, "height": 800}, locale="en-GB")
-    context.set_default_timeout(15_000)
+@pytest.fixture(scope="package")
+def shared_context(browser: Browser) -> Iterator[BrowserContext]:
+    context = new_context(browser)
     yield context
     context.close()
+
+
+@pytest.fixture
+def context(shared_context: BrowserContext) -> Iterator[BrowserContext]:
+    """A browser in which nobody has been yet."""
+    yield shared_context
+    forget(shared_context)
 
 
 @pytest.fixture

@@ -21,6 +21,8 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
     "--headless",
+    # Without one, drawing by a software GPU costs more than drawing.
+    "--disable-gpu",
 )
 # Runs before the page's own scripts, in every document.
 WATCH = """
@@ -135,6 +137,11 @@ class Tab:
         expect(self.answer.locator(".actions")).to_be_attached()
 
     @property
+    def status(self) -> Locator:
+        """The line that says what happens with the answer."""
+        return self.page.locator("#status[role=status]")
+
+    @property
     def stop_button(self) -> Locator:
         return self.page.get_by_role("button", name="Stop", exact=True)
 
@@ -148,6 +155,11 @@ class Tab:
         url = f"{self.url}/api/conversations/{self.conversation()}"
         messages = self.page.request.get(f"{url}/messages?branch=all&limit=200").json()["items"]
         return dict(self.page.request.get(url).json()) | {"messages": messages}
+
+    def stored_branch(self) -> list[dict[str, Any]]:
+        """The messages of the branch that the server holds for the shown one."""
+        url = f"{self.url}/api/conversations/{self.conversation()}/messages?limit=200"
+        return list(self.page.request.get(url).json()["items"])
 
     def stored_answer(self) -> dict[str, Any]:
         """The last stored answer."""

@@ -49,11 +49,11 @@ def test_a_guests_answer_streams_and_equals_the_stored_one(site: LiveSite, conte
     tab.ask_script(text=WORDS, delay_ms=10)
     tab.wait_for_text("word3")
     assert tab.page.locator("#transcript").get_attribute("aria-busy") == "true"
-    expect(tab.page.get_by_role("status")).to_have_text("Answering")
+    expect(tab.status).to_have_text("Answering")
     assert not tab.answer_text.endswith("word59")
     tab.wait_for_end()
     assert tab.answer_text == tab.stored_answer()["text"] == WORDS
-    expect(tab.page.get_by_role("status")).to_have_text("Answer complete")
+    expect(tab.status).to_have_text("Answer complete")
     expect(tab.answer.locator(".truth")).to_contain_text("tok/s")
     assert tab.faults() == []
 
@@ -188,8 +188,10 @@ def test_a_killed_core_leaves_a_clear_end_and_a_retry_that_works(tab: Tab, site:
     until(lambda: tab.page.request.get(f"{site.url}/health/ready").ok, tab.page)
     trouble.get_by_role("button", name="Try again").click()
     expect(tab.answer.locator(".variants")).to_contain_text("2/2")
+    tab.wait_for_end()
     assert tab.answer_text == WORDS
     tab.answer.get_by_role("button", name="Previous answer").click()
+    expect(tab.answer.locator(".variants")).to_contain_text("1/2")
     assert tab.answer_text == stored["text"].rstrip()
 
 
@@ -213,7 +215,7 @@ def test_a_cached_answer_is_marked_also_as_stale_and_can_be_asked_fresh(tab: Tab
     site.sql("UPDATE chat_generation SET cache_is_stale = true WHERE origin = 'exact'")
     tab.page.reload()
     expect(tab.answer.locator(".truth")).to_contain_text("just now · being refreshed")
-    tab.answer.get_by_role("button", name="Ask the model instead of the cache").click()
+    tab.answer.get_by_role("button", name="Ask the model").click()
     expect(tab.answer.locator(".variants")).to_contain_text("2/2")
     tab.wait_for_end()
     expect(tab.answer.locator(".truth")).not_to_contain_text("cache")
@@ -226,7 +228,7 @@ def test_a_thumb_down_on_a_cached_answer_says_what_it_does_and_does_it(tab: Tab,
     up, down = (tab.answer.get_by_role("button", name=name) for name in ("Good answer", "Bad answer"))
     up.press("Enter")
     expect(up).to_have_attribute("aria-pressed", "true")
-    expect(tab.page.get_by_role("status")).to_have_text("Thank you.")
+    expect(tab.status).to_have_text("Thank you.")
     until(lambda: site.sql(COUNT_STORED, question[5:]) != [(0,)], tab.page)
     tab.new_chat()
     tab.ask(question)
@@ -236,7 +238,7 @@ def test_a_thumb_down_on_a_cached_answer_says_what_it_does_and_does_it(tab: Tab,
     tab.page.keyboard.press("Space")
     expect(down).to_have_attribute("aria-pressed", "true")
     expect(tab.answer.locator(".rated")).to_contain_text("not given to this question any more")
-    expect(tab.page.get_by_role("status")).to_contain_text("not given to this question any more")
+    expect(tab.status).to_contain_text("not given to this question any more")
     assert site.sql(COUNT_STORED, question[5:]) == [(0,)]
     tab.page.reload()
     expect(down).to_have_attribute("aria-pressed", "true")
@@ -267,7 +269,8 @@ def test_rename_search_and_delete(tab: Tab) -> None:
     tab.ask("Rivers and lakes")
     tab.wait_for_end()
     page.get_by_role("link", name="Apples and pears").hover()
-    page.get_by_role("button", name="Rename “Apples and pears”").click()
+    page.get_by_role("button", name="More about “Apples and pears”").click()
+    page.get_by_role("menuitem", name="Rename").click()
     page.get_by_label("New title").fill("Fruit")
     page.press(".rename", "Enter")
     expect(page.get_by_role("link", name="Fruit")).to_be_visible()
@@ -277,7 +280,8 @@ def test_rename_search_and_delete(tab: Tab) -> None:
     page.fill("#search", "")
     expect(page.locator("#conversations li")).to_have_count(2)
     page.get_by_role("link", name="Fruit").hover()
-    page.get_by_role("button", name="Delete “Fruit”").click()
+    page.get_by_role("button", name="More about “Fruit”").click()
+    page.get_by_role("menuitem", name="Delete").click()
     page.get_by_role("button", name="Delete", exact=True).click()
     expect(page.locator("#conversations li")).to_have_count(1)
     page.reload()

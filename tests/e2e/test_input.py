@@ -107,14 +107,19 @@ def test_enter_is_a_new_line_on_touch_screens(
 
 
 def test_the_page_speaks_chinese_when_asked(tab: Tab) -> None:
-    tab.page.get_by_role("button", name="中文").click()
+    tab.page.get_by_role("button", name="Settings").click()
+    tab.page.get_by_role("radio", name="中文").click(force=True)
     expect(tab.page.locator("html")).to_have_attribute("lang", "zh-hans")
     expect(tab.page.locator(".empty h2")).to_contain_text("想了解些什么")
     expect(tab.page.locator("#message")).to_have_attribute("placeholder", "想问什么")
 
 
 def test_the_colours_chosen_stay(tab: Tab) -> None:
-    tab.page.get_by_role("button", name="Dark").click()
+    tab.page.get_by_role("button", name="Settings").click()
+    tab.page.get_by_role("radio", name="Dark").check(force=True)
+    tab.page.get_by_role("radio", name="Large", exact=True).check(force=True)
+    assert tab.page.evaluate("getComputedStyle(document.documentElement).fontSize") == "18px"
     paper = tab.page.evaluate("getComputedStyle(document.body).backgroundColor")
     tab.page.reload()
     assert tab.page.evaluate("getComputedStyle(document.body).backgroundColor") == paper == "rgb(25, 24, 22)"
+    assert tab.page.evaluate("getComputedStyle(document.documentElement).fontSize") == "18px"

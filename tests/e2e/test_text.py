@@ -24,8 +24,8 @@ AS_WRITTEN = (
     "Tickets are $8 and $14.",
     "月费 $212 → $37，年省 ~$2,100",
     "US$ 45 mi, R$ 12",
-    "$$x^2$$",
-    "\\(a+b\\) and \\[c_1 * d_2\\]",
+    "$HOME and $PATH",
+    "exactly $5$, from $5-$10",
     "snake_case_name and 5 * 6 * 7",
     HARMLESS,
 )
@@ -68,6 +68,34 @@ $$x^2$$ and \\(a+b\\), `$HOME` and $PATH, a_b_c, 5 * 6 * 7, **“中文”**文�
 ```
 open to the end
 """
+# Each with the formulas that are set in it.
+WITH_FORMULAS = (
+    ("so $$x^2$$ it is", 1),
+    ("\\(a+b\\) and \\[c_1 * d_2\\] and $e^x$", 3),
+    ("A price as a formula: $\\$0.75$, and $8 as money", 1),
+    ("$$\na = b\n- c\n$$\nand `$code$`, $$\\frac{1$$", 1),
+    ("$\\label{boot} \\mathscr{L} \\vec v \\cancelto{0}{y} \\color{red}{z}$", 1),
+)
+# Nothing of these becomes a link, a picture, a name in the page, or a formula.
+HOSTILE_FORMULAS = (
+    "$\\href{javascript:alert(1)}{x}$",
+    "$\\includegraphics{https://tracker.example/p.png}$",
+    "$\\url{https://tracker.example}$",
+    "$\\htmlId{status}{x}$",
+    "$\\class{empty}{x}$",
+    "$\\style{position:fixed}{x}$",
+    "$\\def\\a{\\a\\a}\\a$",
+    "$" + "{" * 4000 + "x" + "}" * 4000 + "$",
+)
+CODE = """```python
+def greet(name: str = "you") -> str:  # says hello
+    return f"Hello {name}" * 3
+```
+
+```js
+const veryLong = "%s";
+```
+""" % ("word " * 60)
 # Feeds a text bit by bit, then compares with the view of the whole text.
 GROW = """async ([text, step]) => {
   const { MarkdownView } = await import("/static/chat/markdown/view.js");
@@ -76,13 +104,57 @@ GROW = """async ([text, step]) => {
   grown.update(text, true);
   const whole = new MarkdownView(document.createElement("div"));
   whole.update(text, true);
+  const { settled } = await import("/static/chat/markdown/math.js");
+  await settled();
   return [grown.root.innerHTML, whole.root.innerHTML];
 }"""
 SHOW = """async (text) => {
   const { MarkdownView } = await import("/static/chat/markdown/view.js");
+  const { settled } = await import("/static/chat/markdown/math.js");
   const view = new MarkdownView(document.createElement("div"));
   view.update(text, true);
-  return view.root.textContent;
+  await settled();
+  const { root } = view;
+  return {
+    text: root.textContent,
+    numFormulas: root.querySelectorAll("math").length,
+    unwanted: root.querySelectorAll("img, [id], math [href], [title]").length,
+  };
+}"""
+SHOW_IN_PAGE = """async (text) => {
+  const { MarkdownView } = await import("/static/chat/markdown/view.js");
+  const root = document.querySelector("#transcript").appendChild(document.createElement("div"));
+  new MarkdownView(root).update(text, true);
+}"""
+# A formula in a paragraph that grows: there as soon as it is closed, and the same element from then on.
+GROW_FORMULA = """async () => {
+  const { MarkdownView } = await import("/static/chat/markdown/view.js");
+  const { formula, settled } = await import("/static/chat/markdown/math.js");
+  formula("$y$");
+  await settled();
+  const { root } = Object.assign(window, { view: new MarkdownView(document.createElement("div")) }).view;
+  window.view.update("so $x^2", false);
+  const before = root.querySelector("math");
+  window.view.update("so $x^2$ and", false);
+  const first = root.querySelector("math");
+  window.view.update("so $x^2$ and more, $z$ and", false);
+  return [before === null, first !== null, root.contains(first)];
+}"""
+# The lowest contrast of any word of code with its ground.
+CONTRAST = """() => {
+  const parts = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map(Number);
+  const linear = (part) => (part / 255 <= 0.03928 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4);
+  const weights = [0.2126, 0.7152, 0.0722];
+  const light = (colour) => parts(colour).reduce((sum, part, i) => sum + weights[i] * linear(part), 0);
+  const ground = light(getComputedStyle(document.querySelector(".code")).backgroundColor);
+  const names = ["keyword", "string", "literal", "comment", "type", "title", "name", "added", "removed"];
+  return Math.min(...names.map((name) => {
+    const node = document.querySelector(".code code").appendChild(document.createElement("span"));
+    node.className = `hl-${name}`;
+    const ink = light(getComputedStyle(node).color);
+    node.remove();
+    return (Math.max(ink, ground) + 0.05) / (Math.min(ink, ground) + 0.05);
+  }));
 }"""
 
 
@@ -121,9 +193,71 @@ def test_hostile_questions_and_titles_stay_text(tab: Tab) -> None:
         assert text in tab.answer_text
 
 
-def test_money_and_formulas_are_shown_as_written(tab: Tab) -> None:
+def test_money_and_variables_are_shown_as_written(tab: Tab) -> None:
     for text in AS_WRITTEN:
-        assert tab.page.evaluate(SHOW, text) == text
+        shown = tab.page.evaluate(SHOW, text)
+        assert (shown["text"], shown["numFormulas"]) == (text, 0)
+        grown, whole = tab.page.evaluate(GROW, [text, 1])
+        assert grown == whole
+
+
+def test_formulas_are_set_the_same_whole_and_while_they_grow(tab: Tab) -> None:
+    for text, num in WITH_FORMULAS:
+        shown = tab.page.evaluate(SHOW, text)
+        assert (shown["numFormulas"], shown["unwanted"]) == (num, 0), text
+        for step in (1, 3):
+            grown, whole = tab.page.evaluate(GROW, [text, step])
+            assert grown == whole, text
+    assert tab.page.evaluate(GROW_FORMULA) == [True, True, True]
+
+
+def test_a_formula_that_cannot_be_read_or_wants_too_much_shows_its_source(tab: Tab) -> None:
+    for text in (*HOSTILE_FORMULAS, "$$\\frac{1$$"):
+        shown = tab.page.evaluate(SHOW, text)
+        assert shown["unwanted"] == 0, text[:40]
+        assert shown["text"] == text or shown["numFormulas"] == 1, text[:40]
+
+
+def test_long_formulas_and_code_scroll_in_themselves(tab: Tab) -> None:
+    tab.page.set_viewport_size({"width": 390, "height": 800})
+    long = " + ".join(f"\\frac{{a_{i}}}{{b_{i}}}" for i in range(60))
+    tab.ask_script(text=f"$$\n{long}\n$$\n\nin a line \\({long.replace(' + ', '')}\\) too\n\n{CODE}")
+    tab.wait_for_end()
+    expect(tab.answer.locator("math")).to_have_count(2)
+    assert tab.page.evaluate("document.documentElement.scrollWidth") == 390
+    assert tab.page.evaluate("document.querySelector('#scroller').scrollWidth") == 390
+    reach = "node => node.scrollWidth > node.clientWidth"
+    assert tab.answer.locator(".formula.display").evaluate(reach)
+    assert tab.answer.locator("p:has(math)").evaluate(reach)
+    code = tab.answer.locator(".code", has_text="veryLong")
+    assert code.locator("pre").evaluate(reach)
+    wrap = code.get_by_role("button", name="Wrap long lines")
+    wrap.press("Enter")
+    expect(wrap).to_have_attribute("aria-pressed", "true")
+    assert not code.locator("pre").evaluate(reach)
+
+
+def test_code_gets_its_colours_once_and_can_be_read_in_both_themes(tab: Tab) -> None:
+    page = tab.page
+    tab.ask_script(text=f"{CODE}\nand more words after it, which come late", delay_ms=4)
+    block = tab.answer.locator(".code").first
+    expect(block.locator(".hl-keyword").first).to_have_text("def")
+    assert block.locator("code").inner_text() == CODE.split("```")[1].removeprefix("python\n")
+    block.locator("code").evaluate("code => { code.firstChild.marked = true; }")
+    tab.wait_for_end()
+    assert block.locator("code").evaluate("code => code.firstChild.marked"), "nobody touched it again"
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        assert page.evaluate(CONTRAST) >= 4.5, scheme
+
+
+def test_code_that_is_very_long_stays_plain(tab: Tab) -> None:
+    tab.page.evaluate(SHOW_IN_PAGE, "```python\n" + "x = 1\n" * 4000 + "```\n\n```python\nx = 1\n```\n")
+    blocks = tab.page.locator("#transcript .code")
+    blocks.last.scroll_into_view_if_needed()
+    expect(blocks.last.locator(".hl-literal")).to_have_count(1)
+    blocks.first.scroll_into_view_if_needed()
+    assert blocks.first.locator("[class^=hl-]").count() == 0
 
 
 def test_the_view_follows_until_the_reader_scrolls_up(tab: Tab) -> None:

@@ -1,7 +1,8 @@
 // Tokens to elements, by a fixed table of tags. Every text becomes a text node; unknown tokens show their source.
 
-import { el, icon } from "../dom.js";
-import { t } from "../i18n.js";
+import { el, icon } from "../parts/dom.js";
+import { codeBlock } from "./code.js";
+import { formula, openFormula } from "./math.js";
 
 // Headings of an answer sit below the page's own two levels.
 const TAGS = {
@@ -42,14 +43,8 @@ function openBlock(token, parent) {
 function leafBlock(token) {
   if (token.type === "fence" || token.type === "code_block") return codeBlock(token.info.trim().split(/\s/)[0], token.content);
   if (token.type === "hr") return el("hr");
+  if (token.type === "formula_block") return token.meta.isClosed ? formula(token.content) : openFormula(token.content);
   return document.createTextNode(token.content);
-}
-
-/** A block of code with its language and a copy button; clicks are handled by the transcript. */
-export function codeBlock(language, content) {
-  const copy = el("button", { type: "button", className: "quiet", "data-copy-code": true }, icon("copy"), t("copy"));
-  const code = el("code", {}, document.createTextNode(content));
-  return el("div", { className: "code" }, el("div", { className: "code-head" }, el("span", {}, language), copy), el("pre", { tabIndex: 0 }, code));
 }
 
 function buildInline(tokens, parent) {
@@ -68,7 +63,7 @@ function buildInline(tokens, parent) {
 function inlineLeaf(token) {
   if (token.type === "softbreak" || token.type === "hardbreak") return el("br");
   if (token.type === "code_inline") return el("code", {}, token.content);
-  if (token.type === "formula") return el("span", { className: "formula" }, token.content);
+  if (token.type === "formula") return formula(token.content);
   if (token.type === "image") return imageLink(token);
   return document.createTextNode(token.content);
 }
@@ -81,7 +76,9 @@ function link(href) {
 /** Pictures of the model never load by themselves (their address could carry the chat away): they become links. */
 function imageLink(token) {
   const node = link(token.attrGet("src"));
-  node.append(icon("image"), token.content || token.attrGet("src"));
+  const [first = "", ...rest] = token.content || token.attrGet("src");
+  // A line may end after the icon: the first character holds it.
+  node.append(el("span", { className: "beginning" }, icon("image"), first), rest.join(""));
   node.classList.add("image-link");
   return node;
 }

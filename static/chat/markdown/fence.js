@@ -1,6 +1,6 @@
 // A fenced block of code that is still open: its lines are appended as text, never parsed again.
 
-import { codeBlock } from "./build.js";
+import { codeBlock } from "./code.js";
 
 export class OpenFence {
   /** The open fence that `token` began at `start` of `text`, or null when it is none or is closed already. */

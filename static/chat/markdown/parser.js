@@ -1,30 +1,18 @@
 // Markdown text to tokens. Raw HTML is not a language here: angle brackets stay text. Knows no DOM.
 
 import MarkdownIt from "../../vendor/markdown-it/markdown-it.esm.min.mjs";
+import { formulas } from "./formulas.js";
 
 const markdown = new MarkdownIt({ html: false, linkify: true, breaks: true });
 // Reference definitions would vanish from the text and could change blocks above them; underlined headings would
 // turn a paragraph into a heading when the next line begins. Without both, a finished block stays as it is.
 markdown.disable(["reference", "lheading"]);
 markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
-markdown.inline.ruler.before("escape", "formula", formula);
+markdown.use(formulas);
 
-const FORMULA_ENDS = { "\\(": "\\)", "\\[": "\\]", $$: "$$" };
-
-/** Formulas keep their source, delimiters included. A single dollar is money, not a formula. */
-function formula(state, silent) {
-  const open = state.src.slice(state.pos, state.pos + 2);
-  const close = FORMULA_ENDS[open];
-  if (!close) return false;
-  const end = state.src.indexOf(close, state.pos + 2);
-  if (end < 0 || end + 2 > state.posMax) return false;
-  if (!silent) state.push("formula", "", 0).content = state.src.slice(state.pos, end + 2);
-  state.pos = end + 2;
-  return true;
-}
-
-export function parse(source) {
-  return markdown.parse(source, {});
+/** The tokens of `source`; `isOpen` says that it goes on. */
+export function parse(source, isOpen = false) {
+  return markdown.parse(source, { isOpen });
 }
 
 /**

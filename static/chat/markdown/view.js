@@ -6,6 +6,7 @@ import { build } from "./build.js";
 import { closeHalf } from "./half.js";
 import { morphChildren } from "./morph.js";
 import { OpenFence } from "./fence.js";
+import { colourWhenNear } from "./highlight.js";
 
 export class MarkdownView {
   constructor(root) {
@@ -15,6 +16,7 @@ export class MarkdownView {
 
   reset() {
     this.text = "";
+    this.isWhole = false;
     this.done = 0; // characters that belong to finished blocks and items
     this.fixed = 0; // children of root that are finished
     this.items = 0; // finished items of the list that is child number `fixed`; the text from `done` on continues it
@@ -25,14 +27,26 @@ export class MarkdownView {
 
   /** Shows `text`, which as a rule continues the text shown before. */
   update(text, isFinal) {
+    if (isFinal && this.isWhole && text === this.text) return;
     if (!text.startsWith(this.text)) this.reset();
     this.text = text;
+    this.isWhole = isFinal;
+    this.draw(isFinal);
+    if (isFinal) this.settle(this.fixed);
+  }
+
+  draw(isFinal) {
     do {
       if (this.fence && !this.feedFence(isFinal)) return;
       this.finishBlocks(isFinal);
     } while (this.fence);
-    const rest = text.slice(this.done);
-    this.place(build(parse(isFinal ? rest : closeHalf(rest))));
+    const rest = this.text.slice(this.done);
+    this.place(build(parse(isFinal ? rest : closeHalf(rest), !isFinal)));
+  }
+
+  /** The children of root from number `from` to `to` stay as they are. */
+  settle(from, to) {
+    colourWhenNear([...this.root.childNodes].slice(from, to));
   }
 
   /** Makes what follows the finished part equal to `nodes`; with `keepRest`, what stands after them stays. */
@@ -51,6 +65,7 @@ export class MarkdownView {
     const end = this.fence.feed(this.text, isFinal);
     if (end === null) return false;
     this.done = this.checked = end;
+    this.settle(this.fixed, this.fixed + 1);
     this.fixed += 1;
     this.fence = null;
     return true;
@@ -62,13 +77,14 @@ export class MarkdownView {
     if (isFinal || lineEnd <= this.checked) return;
     this.checked = lineEnd;
     const source = this.text.slice(this.done, lineEnd);
-    const blocks = blocksOf(parse(source));
+    const blocks = blocksOf(parse(source, true));
     if (blocks.length === 0) return;
     const last = blocks.at(-1);
     const start = this.done + offsetOfLine(source, last.line);
     const base = this.done;
     if (blocks.length > 1) {
       this.place(build(blocks.slice(0, -1).flatMap((block) => block.tokens)), true);
+      this.settle(this.fixed, this.fixed + blocks.length - 1);
       this.fixed += blocks.length - 1;
       this.items = 0;
       this.done = start;
