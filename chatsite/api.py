@@ -5,29 +5,34 @@ Handlers ask `chatsite.accounts.auth.caller_of` who calls. The docs are for sign
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.multipartparser import MultiPartParserError
 from django.http.request import RawPostDataException
+from django.views.decorators.http import require_safe
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 from ninja.operation import Operation
 from ninja.parser import Parser
 
 from chatsite.accounts.auth import SessionOrKey
-from chatsite.errors import InvalidText
+from chatsite.errors import InvalidRequest, InvalidText
 from chatsite.json_body import read_json
 from chatsite.openapi.document import Document
 from chatsite.v1.errors import ApiError, response_of, told_of
 
 
 class BoundedParser(Parser):
-    """JSON as every door of the site reads it."""
+    """JSON as every door of the site reads it; an object, for django-ninja reads defaults from whatever else it is."""
 
     def parse_body(self, request: HttpRequest) -> Any:
-        return read_json(request)
+        body = read_json(request)
+        if not isinstance(body, dict):
+            raise InvalidRequest("The body must be a JSON object.")
+        return body
 
     def parse_querydict(self, data: Any, list_fields: list[str], request: HttpRequest) -> Any:
         if any("\x00" in value for values in data.lists() for value in values[1]):
@@ -45,13 +50,18 @@ class SiteAPI(NinjaAPI):
         return operation.view_func.__name__
 
 
+def _to_read(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """For the pages about the API itself, which django-ninja shows to whatever method asks."""
+    return require_safe(login_required(view))
+
+
 api = SiteAPI(
     title="Rill",
     version="1",
     urls_namespace="api",
     auth=[SessionOrKey("chat")],
     parser=BoundedParser(),
-    docs_decorator=login_required,
+    docs_decorator=_to_read,
 )
 
 

@@ -69,6 +69,15 @@ def private_grpc(app_configs: Sequence[Any] | None = None, **kwargs: Any) -> lis
 
 
 @register("serving", deploy=True)
+def engines(app_configs: Sequence[Any] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """An error where no engine is named, or one of them twice: it would be asked twice."""
+    addresses = settings.CONFIG.engine_addresses
+    if not addresses or len(set(addresses)) < len(addresses):
+        return [Error("ENGINE_ADDRESS must name one engine or more, each once", id="chatsite.E031")]
+    return []
+
+
+@register("serving", deploy=True)
 def needed_settings(app_configs: Sequence[Any] | None = None, **kwargs: Any) -> list[CheckMessage]:
     """An error for each setting without which nothing can be served."""
     return [

@@ -1,11 +1,12 @@
 """The engine's counters and gauges under our names, for one scrape.
 
-Knows the fields of `EngineStats`; an engine that does not answer is `rill_engine_up 0` and nothing else.
+Knows the fields of `EngineStats`; of one that does not answer there is `rill_engine_up 0` and nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -79,56 +80,87 @@ COUNTERS = {
         "rill_background_device_seconds",
         "Of the device-seconds, those nobody asked for.",
     ),
+    "warmed_tokens": ("rill_warmed_tokens", "Tokens read ahead of a question, in full blocks."),
+    "warmed_used_tokens": ("rill_warmed_used_tokens", "Of the warmed tokens, those that a question used."),
+    "warmed_wasted_tokens": (
+        "rill_warmed_wasted_tokens",
+        "Of the warmed tokens, those whose blocks went before a question used them.",
+    ),
 }
+# What a family is made of: fields of the stats, and what the family's own labels are for each.
+Fields = Mapping[str, tuple[str, ...]]
 WAIT_REASONS = ("seats", "blocks")
 BLOCK_STATES = {"used": "blocks_used", "cached": "blocks_cached", "free": "blocks_free"}
 BLOCK_CLASSES = ("closed", "superseded", "stale", "idle", "active", "shared")
 REUSE_KINDS = ("head", "prefix", "shared", "disk")
 
 
-class EngineMetrics(Collector):
-    """One snapshot of the engine; `stats` is None when it did not answer."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What one engine said; `stats` is None when it did not answer, `model` empty while it never did."""
 
-    def __init__(self, stats: EngineStats | None) -> None:
-        self._stats = stats
+    address: str
+    model: str
+    stats: EngineStats | None
+
+
+class EngineMetrics(Collector):
+    """One snapshot of every engine. Several are told apart by two labels more, which one alone does not have."""
+
+    def __init__(self, told: Sequence[Told]) -> None:
+        self._labels = ("engine", "model") if len(told) > 1 else ()
+        self._named = [((one.address, one.model) if self._labels else (), one.stats) for one in told]
+        self._answering = [(names, stats) for names, stats in self._named if stats is not None]
 
     def collect(self) -> Iterator[Metric]:
-        stats = self._stats
-        yield GaugeMetricFamily(
-            "rill_engine_up", "1 when the engine answered.", value=float(stats is not None)
-        )
-        if stats is None:
+        up = GaugeMetricFamily("rill_engine_up", "1 when the engine answered.", labels=self._labels)
+        for names, stats in self._named:
+            up.add_metric(names, float(stats is not None))
+        yield up
+        if not self._answering:
             return
-        yield GaugeMetricFamily(
-            "rill_engine_ready", "1 when the engine makes tokens.", value=float(stats.is_ready)
-        )
+        yield self._gauge("rill_engine_ready", "1 when the engine makes tokens.", {"is_ready": ()})
         for field, (name, text) in GAUGES.items():
-            yield GaugeMetricFamily(name, text, value=float(getattr(stats, field)))
+            yield self._gauge(name, text, {field: ()})
         for field, (name, text) in COUNTERS.items():
-            yield CounterMetricFamily(name, text, value=float(getattr(stats, field)))
-        blocks = GaugeMetricFamily("rill_blocks", "KV blocks by state.", labels=("state",))
-        for state, field in BLOCK_STATES.items():
-            blocks.add_metric((state,), float(getattr(stats, field)))
-        yield blocks
-        reused = CounterMetricFamily(
-            "rill_reused_tokens", "Prompt tokens whose KV was reused, by kind.", labels=("kind",)
+            yield self._counter(name, text, {field: ()})
+        yield self._gauge("rill_blocks", "KV blocks by state.", _by_value(BLOCK_STATES), "state")
+        kinds = {kind: f"reused_{kind}_tokens" for kind in REUSE_KINDS}
+        yield self._counter(
+            "rill_reused_tokens", "Prompt tokens whose KV was reused, by kind.", _by_value(kinds), "kind"
         )
-        for kind in REUSE_KINDS:
-            reused.add_metric((kind,), float(getattr(stats, f"reused_{kind}_tokens")))
-        yield reused
-        held_up = GaugeMetricFamily(
-            "rill_queue_held_up", "Requests in the queue while this is what it waits for.", labels=("reason",)
+        reasons = {reason: f"waiting_for_{reason}" for reason in WAIT_REASONS}
+        yield self._gauge(
+            "rill_queue_held_up",
+            "Requests in the queue while this is what it waits for.",
+            _by_value(reasons),
+            "reason",
         )
-        for reason in WAIT_REASONS:
-            held_up.add_metric((reason,), float(getattr(stats, f"waiting_for_{reason}")))
-        yield held_up
-        kept = GaugeMetricFamily("rill_kept_blocks", "Kept KV blocks by class.", labels=("class",))
-        for name in BLOCK_CLASSES:
-            kept.add_metric((name,), float(getattr(stats, f"blocks_{name}")))
-        yield kept
+        classes = {name: f"blocks_{name}" for name in BLOCK_CLASSES}
+        yield self._gauge("rill_kept_blocks", "Kept KV blocks by class.", _by_value(classes), "class")
         overlap = GaugeMetricFamily(
-            "rill_prefix_overlap", "Share of recent prompts that begin with it.", labels=("prefix",)
+            "rill_prefix_overlap",
+            "Share of recent prompts that begin with it.",
+            labels=(*self._labels, "prefix"),
         )
-        for prefix in stats.shared_prefixes:
-            overlap.add_metric((prefix.name,), prefix.overlap)
+        for names, stats in self._answering:
+            for prefix in stats.shared_prefixes:
+                overlap.add_metric((*names, prefix.name), prefix.overlap)
         yield overlap
+
+    def _gauge(self, name: str, text: str, fields: Fields, *labels: str) -> Metric:
+        return self._filled(GaugeMetricFamily(name, text, labels=(*self._labels, *labels)), fields)
+
+    def _counter(self, name: str, text: str, fields: Fields, *labels: str) -> Metric:
+        return self._filled(CounterMetricFamily(name, text, labels=(*self._labels, *labels)), fields)
+
+    def _filled(self, family: GaugeMetricFamily | CounterMetricFamily, fields: Fields) -> Metric:
+        """With a sample of each field of each engine that answered."""
+        for names, stats in self._answering:
+            for field, values in fields.items():
+                family.add_metric((*names, *values), float(getattr(stats, field)))
+        return family
+
+
+def _by_value(fields: Mapping[str, str]) -> Fields:
+    return {field: (value,) for value, field in fields.items()}

@@ -209,6 +209,10 @@ def _work(stats: EngineStats) -> Section:
     )
 
 
+def _of_warmed(label: str, num_tokens: int, stats: EngineStats) -> Row:
+    return Row(label, _number(num_tokens), share=_share(num_tokens, stats.warmed_tokens))
+
+
 def _background(stats: EngineStats) -> Section:
     share = _share(stats.background_device_seconds, stats.device_seconds)
     return Section(
@@ -219,6 +223,9 @@ def _background(stats: EngineStats) -> Section:
             Row(_("Computed"), _number(stats.background_prefilled_tokens)),
             Row(_("Generated tokens"), _number(stats.background_generated_tokens)),
             Row(_("Device-seconds"), _number(round(stats.background_device_seconds, 1)), share=share),
+            Row(_("Tokens read ahead of a question"), _number(stats.warmed_tokens)),
+            _of_warmed(_("Of these, used by a question"), stats.warmed_used_tokens, stats),
+            _of_warmed(_("Of these, gone before a question"), stats.warmed_wasted_tokens, stats),
         ],
     )
 

@@ -36,7 +36,9 @@ class WebConfig:
 
     # The engine's door
     engine_address: str = setting(
-        "ENGINE_ADDRESS", "unix:data/run/engine.sock", "Where the engine listens: unix:/path or host:port."
+        "ENGINE_ADDRESS",
+        "unix:data/run/engine.sock",
+        "Where the engine listens: unix:/path or host:port. Several, comma separated, for several models or shares.",
     )
     engine_token: str = setting("ENGINE_TOKEN", "", "Bearer token for an engine behind TCP.", is_secret=True)
     engine_tls_cert: str = setting(
@@ -98,6 +100,11 @@ class WebConfig:
     time_zone: str = setting("CHAT_TIME_ZONE", "UTC", "Time zone for display; storage is UTC.")
     guests: bool = setting(
         "CHAT_GUESTS", False, "Let people chat without an account, for seven days. `make run` turns it on."
+    )
+    sharing: bool = setting(
+        "CHAT_SHARING",
+        True,
+        "Let people share snapshots of their chats by link, which opens without a sign-in. Off: no link shows a thing.",
     )
     signup: bool = setting("CHAT_SIGNUP", True, "Let people make their own account.")
     oidc_issuer: str = setting(
@@ -257,3 +264,8 @@ class WebConfig:
     cache_epoch: str = setting(
         "SEMCACHE_EPOCH", "1", "Knowledge epoch: change it and every older answer is out of scope."
     )
+
+    @property
+    def engine_addresses(self) -> tuple[str, ...]:
+        """Of each engine, in the order in which they were named."""
+        return tuple(address.strip() for address in self.engine_address.split(",") if address.strip())

@@ -10,8 +10,11 @@
         ├── InvalidText          invalid_text      NUL or half a surrogate pair in a text (400)
         ├── MessageTooLong       message_too_long  more characters than CHAT_MAX_MESSAGE_CHARS (413)
         ├── NotFound             not_found         unknown, or somebody else's (404)
+        ├── NotShareable         not_shareable     temporary, empty, too long, or shared too often (409)
+        ├── SharingOff           sharing_off       this site shares nothing by link (403)
         ├── StaffOnly            staff_only        for signed-in staff (403)
         ├── NotContinuable       not_continuable   the answer did not end for want of room (409)
+        ├── StillAnswering       still_answering   an answer below it is being made (409)
         └── SameIdOtherText      id_reused         a client_message_id came back with another text (422)
 
 Knows no door: consumers make frames of these, the REST API its own error objects.
@@ -106,8 +109,23 @@ class StaffOnly(RequestError):
     status = 403
 
 
+class NotShareable(RequestError):
+    code = "not_shareable"
+    status = 409
+
+
+class SharingOff(RequestError):
+    code = "sharing_off"
+    status = 403
+
+
 class NotContinuable(RequestError):
     code = "not_continuable"
+    status = 409
+
+
+class StillAnswering(RequestError):
+    code = "still_answering"
     status = 409
 
 

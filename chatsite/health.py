@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.db import Error, connection
@@ -19,8 +20,9 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from chatsite import metrics
 from chatsite.db import run_in_db
-from chatsite.engine import engine
-from chatsite.engine_metrics import EngineMetrics
+from chatsite.engine import Engine
+from chatsite.engine_metrics import EngineMetrics, Told
+from chatsite.engines import engines
 from chatsite.hosts import is_loopback
 from inference.errors import EngineError
 from inference.types import EngineStats
@@ -57,13 +59,21 @@ async def live(request: HttpRequest) -> JsonResponse:
 @require_safe
 async def ready(request: HttpRequest) -> JsonResponse:
     """200 when a question would be answered; 503 with the reason of each part otherwise."""
-    engine_trouble, database_trouble = await asyncio.gather(_engine_trouble(), _database_trouble())
+    engine_troubles, database_trouble = await asyncio.gather(_engine_troubles(), _database_trouble())
+    # One that is down takes its own model with it; the others answer.
+    engine_trouble = engine_troubles[0] if all(engine_troubles) else ""
     draining_trouble = "this process is stopping" if is_draining() else ""
     troubles = {"engine": engine_trouble, "database": database_trouble, "web": draining_trouble}
     is_ready = not any(troubles.values())
-    checks = {name: {"is_ok": not trouble, "reason": trouble} for name, trouble in troubles.items()}
-    body = {"status": "ready" if is_ready else "not ready", "checks": checks}
+    checks = {name: _check(trouble) for name, trouble in troubles.items()}
+    body: dict[str, Any] = {"status": "ready" if is_ready else "not ready", "checks": checks}
+    if len(engine_troubles) > 1:
+        body["engines"] = [_check(trouble) for trouble in engine_troubles]
     return JsonResponse(body, status=200 if is_ready else 503)
+
+
+def _check(trouble: str) -> dict[str, Any]:
+    return {"is_ok": not trouble, "reason": trouble}
 
 
 @require_safe
@@ -73,7 +83,7 @@ async def prometheus(request: HttpRequest) -> HttpResponse:
         response = HttpResponse("metrics need a token\n", status=401, content_type="text/plain")
         response["WWW-Authenticate"] = "Bearer"
         return response
-    return HttpResponse(metrics.render(EngineMetrics(await _stats())), content_type=CONTENT_TYPE_LATEST)
+    return HttpResponse(metrics.render(EngineMetrics(await _told())), content_type=CONTENT_TYPE_LATEST)
 
 
 def may_read_metrics(request: HttpRequest) -> bool:
@@ -86,16 +96,31 @@ def may_read_metrics(request: HttpRequest) -> bool:
     )
 
 
-async def _stats() -> EngineStats | None:
+async def _told() -> list[Told]:
+    """By each engine, in their order."""
+    every = engines().every
+    if len(every) > 1:
+        await engines().served()  # by their models they are told apart
+    stats = await asyncio.gather(*(_stats(engine) for engine in every))
+    return [
+        Told(engine.address, engine.info.model if engine.info else "", said)
+        for engine, said in zip(every, stats, strict=True)
+    ]
+
+
+async def _stats(engine: Engine) -> EngineStats | None:
     try:
         async with asyncio.timeout(ENGINE_ANSWERS_WITHIN_S):
-            return await engine().stats()
+            return await engine.client.stats()
     except (EngineError, TimeoutError):
         return None
 
 
-async def _engine_trouble() -> str:
-    stats = await _stats()
+async def _engine_troubles() -> list[str]:
+    return [_trouble(told.stats) for told in await _told()]
+
+
+def _trouble(stats: EngineStats | None) -> str:
     if stats is None:
         return "the engine does not answer"
     return "" if stats.is_ready else stats.reason or "the engine makes no tokens"

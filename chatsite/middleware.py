@@ -6,16 +6,13 @@ streams before they leave. Knows no view.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Awaitable, Callable
 from uuid import uuid4
 
-from asgiref.sync import markcoroutinefunction, sync_to_async
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.decorators import async_only_middleware
-from whitenoise.middleware import WhiteNoiseMiddleware
 
 from chatsite.v1.errors import ApiError, response_of
 
@@ -51,7 +48,7 @@ def site_headers(get_response: GetResponse) -> GetResponse:
     """Gives each request an id, and each response the headers that Django has no setting for."""
 
     async def middleware(request: HttpRequest) -> HttpResponseBase:
-        request.request_id = f"req_{uuid4().hex}"  # type: ignore[attr-defined]
+        request.request_id = new_request_id()  # type: ignore[attr-defined]
         response = await get_response(request)
         response["x-request-id"] = request.request_id  # type: ignore[attr-defined]
         response.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
@@ -60,6 +57,10 @@ def site_headers(get_response: GetResponse) -> GetResponse:
         return response
 
     return middleware
+
+
+def new_request_id() -> str:
+    return f"req_{uuid4().hex}"
 
 
 @async_only_middleware
@@ -88,36 +89,3 @@ def _as_error_object(page: HttpResponseBase) -> HttpResponse:
     if "Allow" in page.headers:
         response["Allow"] = page.headers["Allow"]
     return response
-
-
-class StaticFiles(WhiteNoiseMiddleware):
-    """WhiteNoise for an asynchronous chain: files are read on a thread, everything else passes by untouched."""
-
-    sync_capable = False
-    async_capable = True
-
-    def __init__(self, get_response: GetResponse) -> None:
-        with warnings.catch_warnings():
-            # The collected folder is optional: finders serve the files of a checkout.
-            warnings.filterwarnings("ignore", message="No directory at")
-            super().__init__(get_response)
-        markcoroutinefunction(self)
-
-    async def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if request.path_info.startswith(self.static_prefix):
-            found = await sync_to_async(self._read, thread_sensitive=False)(request)
-            if found is not None:
-                return found
-        passed_on: HttpResponseBase = await self.get_response(request)
-        return passed_on
-
-    def _read(self, request: HttpRequest) -> HttpResponse | None:
-        path = request.path_info
-        static_file = self.find_file(path) if self.autorefresh else self.files.get(path)
-        if static_file is None:
-            return None
-        streamed = self.serve(static_file, request)
-        content = b"".join(streamed.streaming_content)
-        whole = HttpResponse(content, status=streamed.status_code, headers=dict(streamed.items()))
-        streamed.close()
-        return whole

@@ -10,20 +10,21 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sys
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
+
+from chatsite.reactor import reactor  # isort: skip  # before daphne, which would bring one of its own
 
 from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server
-from daphne.ws_protocol import WebSocketFactory
-from twisted.internet import reactor as installed_reactor
+from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
 from twisted.internet.interfaces import IPushProducer
 from twisted.logger import ILogObserver, globalLogBeginner
 from zope.interface import implementer
 
 logger = logging.getLogger(__name__)
-
-reactor: Any = installed_reactor  # its type says nothing of the asyncio one that daphne installs
 
 BODY_WITHIN_S = 30.0  # a slow phone sends 2 MB in that time; a slow-body attack does not hold longer
 LINGER_S = 2.0  # what still comes after a refusal is read and dropped for so long
@@ -31,6 +32,9 @@ STREAM_STALL_S = 60.0  # an HTTP client that reads nothing of its stream for so 
 HANDSHAKE_WITHIN_S = 5
 PING_EVERY_S = 15
 PING_ANSWER_WITHIN_S = 30
+# Threads that work on rows hold the interpreter for so long before the loop is let in, instead of Python's 5 ms: every
+# stream waits meanwhile, and there may be several such threads before it.
+THREAD_TURN_S = 0.0005
 
 
 @implementer(IPushProducer)
@@ -38,22 +42,26 @@ class Gate:
     """Closed while more than 64 KiB (Twisted's buffer) wait for the client; senders wait at it."""
 
     def __init__(self) -> None:
-        self._is_open = asyncio.Event()
-        self._is_open.set()
+        self._opened = asyncio.Event()
+        self._opened.set()
+
+    @property
+    def is_open(self) -> bool:
+        return self._opened.is_set()
 
     async def passed(self) -> None:
         """Returns when there is room. One sender's message may close it for the next one."""
-        while not self._is_open.is_set():
-            await self._is_open.wait()
+        while not self.is_open:
+            await self._opened.wait()
 
     def pauseProducing(self) -> None:
-        self._is_open.clear()
+        self._opened.clear()
 
     def resumeProducing(self) -> None:
-        self._is_open.set()
+        self._opened.set()
 
     def stopProducing(self) -> None:
-        self._is_open.set()
+        self._opened.set()
 
 
 class BoundedRequest(WebRequest):
@@ -137,8 +145,27 @@ def drop(request: WebRequest) -> None:
 class BoundedFactory(HTTPFactory):
     def buildProtocol(self, addr: Any) -> Any:
         protocol = super().buildProtocol(addr)
-        protocol.requestFactory = BoundedRequest
+        # Django reads forms. Twisted would do so, too, whole and on the loop, and hang up on one that it cannot read.
+        protocol.requestFactory = partial(BoundedRequest, parsePOSTFormSubmission=False)
         return protocol
+
+    def log(self, request: Any) -> None:
+        """No access log, not even one whose lines are made and then thrown away."""
+
+
+class PlainSocket(WebSocketProtocol):
+    """Sends without the coloured words that autobahn makes of each write for a log that nobody keeps: they cost as much
+    as all the rest of it."""
+
+    def sendData(self, data: bytes, sync: bool = False, chopsize: int | None = None) -> None:
+        if sync or chopsize or self.send_queue:
+            super().sendData(data, sync, chopsize)
+        else:
+            self.transport.write(data)
+
+
+class PlainSocketFactory(WebSocketFactory):
+    protocol = PlainSocket
 
 
 class ChatServer(Server):
@@ -165,11 +192,12 @@ class ChatServer(Server):
 
     def run(self, beside: Callable[[], Awaitable[None]]) -> None:
         """Listens and turns the reactor. No access log: paths name conversations."""
-        loop: asyncio.AbstractEventLoop = reactor._asyncioEventloop
+        loop = reactor.loop
         asyncio.set_event_loop(loop)
+        sys.setswitchinterval(THREAD_TURN_S)
         globalLogBeginner.beginLoggingTo([_ignore], redirectStandardIO=False, discardBuffer=True)
         self.http_factory = BoundedFactory(self)
-        self.ws_factory = WebSocketFactory(self, server=self.server_name)
+        self.ws_factory = PlainSocketFactory(self, server=self.server_name)
         self.ws_factory.setProtocolOptions(
             autoPingTimeout=self.ping_timeout,
             allowNullOrigin=True,  # the application decides about origins
@@ -225,11 +253,12 @@ class ChatServer(Server):
         gate = self._gates.get(protocol)
         if gate is None:
             return
-        try:
-            async with asyncio.timeout(STREAM_STALL_S):
-                await gate.passed()
-        except TimeoutError:
-            drop(protocol)
+        if not gate.is_open:
+            try:
+                async with asyncio.timeout(STREAM_STALL_S):
+                    await gate.passed()
+            except TimeoutError:
+                drop(protocol)
         if is_last and self._gates.pop(protocol, None) is not None and protocol.channel is not None:
             protocol.unregisterProducer()
 

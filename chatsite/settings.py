@@ -35,20 +35,21 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
+    "django.contrib.humanize",
     "channels",
     "ninja",
     "csp",
     "django_celery_beat",
 ]
 
-MIDDLEWARE = [
+MIDDLEWARE = [  # where streams are served, some of these run on the loop: chatsite.handler
     "chatsite.middleware.proxy_headers",
     "chatsite.middleware.json_errors",
     "chatsite.middleware.site_headers",
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
-    "chatsite.middleware.StaticFiles",
+    "chatsite.static_files.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -123,6 +124,7 @@ SEMCACHE_MAX_ENTRIES = CONFIG.cache_max_entries
 SEMCACHE_MAX_PER_OWNER = CONFIG.cache_max_per_owner
 SEMCACHE_SHARED_PER_OWNER_PER_HOUR = CONFIG.cache_shared_per_owner_per_hour
 SEMCACHE_ASKED_BY = "chatsite.chat.trial.as_asked"
+SEMCACHE_ANSWERED_BY = "chatsite.chat.trial.answered"
 SEMCACHE_RUN_BY = "chatsite.loop.run"
 
 AUTH_USER_MODEL = "accounts.User"
@@ -143,6 +145,10 @@ USE_TZ = True
 TIME_ZONE = CONFIG.time_zone
 
 STATIC_URL = "/static/"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "chatsite.static_files.VersionedStorage"},
+}
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = Path(CONFIG.data_dir) / "static"
 WHITENOISE_USE_FINDERS = True

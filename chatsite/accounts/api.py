@@ -16,6 +16,7 @@ from chatsite.accounts.models import ApiKey, User
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
 from chatsite.errors import InvalidRequest, NotFound, RequestError
+from chatsite.json_types import AS_NUMBER
 
 MAX_KEYS = 50
 DAY_S = 86_400
@@ -29,6 +30,11 @@ DEFAULT_SCOPES: list[OwnScope] = ["chat", "embeddings"]
 
 class TooManyKeys(RequestError):
     code = "too_many_keys"
+    status = 409
+
+
+class NotRotatable(RequestError):
+    code = "not_rotatable"
     status = 409
 
 
@@ -55,14 +61,14 @@ class NewKey(KeyOut):
 class KeyIn(Schema):
     name: Annotated[str, Field(min_length=1, max_length=100)]
     scopes: Annotated[list[OwnScope], Field(min_length=1)] = Field(DEFAULT_SCOPES)
-    days: Annotated[int, Field(ge=1, le=36_500)] | None = None
+    days: Annotated[int, Field(ge=1, le=36_500), AS_NUMBER] | None = None
 
 
 class RotationIn(Schema):
-    grace_s: Annotated[int, Field(ge=0, le=MAX_GRACE_S)] = Field(
+    grace_s: Annotated[int, Field(ge=0, le=MAX_GRACE_S), AS_NUMBER] = Field(
         DAY_S, description="How long the old key goes on, so that clients can be changed over."
     )
-    days: Annotated[int, Field(ge=1, le=36_500)] | None = Field(
+    days: Annotated[int, Field(ge=1, le=36_500), AS_NUMBER] | None = Field(
         None, description="Days until the new key expires; without it it ends when the old one would have."
     )
 
@@ -126,7 +132,7 @@ def _rotate_key(caller: Caller, key_id: UUID, payload: RotationIn) -> tuple[ApiK
     try:
         return rotation.rotate(mine.pk, timedelta(seconds=payload.grace_s), _in_days(payload.days))
     except rotation.NotRotatable as error:
-        raise InvalidRequest(f"{error}.") from error
+        raise NotRotatable(f"{error}.") from error
 
 
 def _check_number(user_id: int) -> None:

@@ -28,6 +28,8 @@ MOST_PER_ADDRESS = 50
 MOST_PER_NAME_ANYWHERE = 100
 # An office behind one address starts in one morning; a script makes thousands.
 MOST_NEW_PER_ADDRESS = 60
+# A class that reads the same page from behind one address; secrets of 256 bits need no tighter bound.
+MOST_LOOKS_PER_ADDRESS = 600
 ANY_NAME = ""
 ANYWHERE = "*"
 KNOWN_FOR_S = 365 * 86_400
@@ -68,6 +70,11 @@ def may_try(address: str, name: str, *, is_known: bool = False) -> bool:
 def may_enter_anew(address: str, door: str) -> bool:
     """False while too many new users came from this address through `door` (sign-up, guest)."""
     return _count(address, door) < MOST_NEW_PER_ADDRESS
+
+
+def may_look(address: str, door: str) -> bool:
+    """Books a look by somebody who is not signed in; False after too many from this address."""
+    return _book(address, door) <= MOST_LOOKS_PER_ADDRESS
 
 
 def count_new(address: str, door: str) -> None:

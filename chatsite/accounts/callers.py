@@ -5,13 +5,37 @@ Knows rows; does not know how somebody signed in.
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
 from django.utils import timezone
 
-from chatsite.accounts.models import ApiKey, User
+from chatsite.accounts.models import User
 from chatsite.chat.turn import Caller
 
 
-def is_welcome(user: User) -> bool:
+class Account(Protocol):
+    """What tells whether somebody may come in."""
+
+    @property
+    def is_active(self) -> bool: ...
+    @property
+    def guest_until(self) -> datetime | None: ...
+
+
+class Key(Protocol):
+    """What a key tells of who asks."""
+
+    @property
+    def pk(self) -> UUID: ...
+    @property
+    def user_id(self) -> int: ...
+    @property
+    def tenant_id(self) -> int: ...
+
+
+def is_welcome(user: Account) -> bool:
     """False for accounts that were switched off and for guests whose seven days are over."""
     return user.is_active and (user.guest_until is None or user.guest_until > timezone.now())
 
@@ -28,6 +52,6 @@ def caller_of_user(user: User) -> Caller:
     return Caller(user_id=user.pk, tenant=str(user.tenant_id), is_guest=user.is_guest)
 
 
-def caller_of_key(key: ApiKey) -> Caller:
+def caller_of_key(key: Key) -> Caller:
     """The caller behind an API key; the key's business line counts, not its user's."""
     return Caller(user_id=key.user_id, tenant=str(key.tenant_id), api_key=key.pk, is_guest=False)

@@ -11,13 +11,14 @@ from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from chatsite.accounts.forms import SignInForm, SignUpForm
-from chatsite.accounts.oidc.provider import is_configured
+from chatsite.accounts.oidc import is_configured
 
 
 def page(
     request: HttpRequest, template: str, form: SignInForm | SignUpForm, status: int = 200, notice: str = ""
 ) -> HttpResponse:
     """A page with a form, and beside it the other ways in."""
+    _focus(form)
     context = {
         "form": form,
         "next": target(request),
@@ -28,6 +29,13 @@ def page(
         "notice": notice,
     }
     return render(request, template, context, status=status)
+
+
+def _focus(form: SignInForm | SignUpForm) -> None:
+    """Puts whoever was refused where it was, else at the first field."""
+    first = next((name for name in form.fields if name in form.errors), next(iter(form.fields)))
+    for name, field in form.fields.items():
+        field.widget.attrs["autofocus"] = name == first
 
 
 def sign_in_page(request: HttpRequest, notice: str, status: int) -> HttpResponse:

@@ -42,11 +42,24 @@ class SignUpForm(UserCreationForm):
         model = User
         fields: ClassVar = ["username"]
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """What a password needs is said before one is refused; the rest needs no words."""
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.help_text = ""
+        self.fields["password1"].help_text = _(
+            "At least 8 characters, not only digits, and no password that many people use."
+        )
+
     def clean_username(self) -> str:
         name = super().clean_username()
         if name and name.lower().startswith("guest-"):
             raise ValidationError(_("Names that begin with guest- are for guests."), code="reserved")
         return name
+
+    def validate_password_for_user(self, user: User, password_field_name: str = "password1") -> None:  # noqa: S107 - a field
+        """What is wrong with the password stands where it is chosen, not where it is typed again."""
+        super().validate_password_for_user(user, password_field_name)  # type: ignore[misc]
 
     def save(self, commit: bool = True) -> User:
         assert commit, "a user needs its business line, which the manager gives"

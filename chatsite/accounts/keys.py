@@ -11,12 +11,14 @@ import hmac
 import re
 import secrets
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from chatsite import statements
 from chatsite.accounts.callers import caller_of_key, is_welcome
 from chatsite.accounts.models import ApiKey, User
 from chatsite.chat.turn import Caller
@@ -25,6 +27,11 @@ from chatsite.errors import SiteError
 MARK = "rill_"
 PREFIX_CHARS = len(MARK) + 8
 FORM = re.compile(re.escape(MARK) + r"[A-Za-z0-9_-]{43}")  # 32 bytes in unpadded base64
+FIND = """
+SELECT key.id, key.user_id, key.tenant_id, key.sha256, key.scopes, key.expires_at, key.revoked_at, key.last_used_at,
+       owner.is_active, owner.guest_until
+  FROM accounts_apikey key JOIN accounts_user owner ON owner.id = key.user_id WHERE key.prefix = %s
+"""
 ANY_SCOPE = tuple(ApiKey.Scope.values)
 # The stamp is for people who tidy up; a write per request would make it the busiest row of the database.
 STAMP_EVERY = timedelta(minutes=1)
@@ -37,6 +44,22 @@ class KeyRefused(SiteError):
         super().__init__(message)
         self.code = code
         self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A key as it is looked at with each request, and whether its owner is welcome."""
+
+    pk: UUID
+    user_id: int
+    tenant_id: int
+    sha256: str
+    scopes: Sequence[str]
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+    is_active: bool
+    guest_until: datetime | None
 
 
 def create_key(
@@ -67,7 +90,7 @@ def authenticate(header: str | None, scopes: Collection[str]) -> Caller:
         raise KeyRefused("key_revoked", "This API key was revoked.")
     if key.expires_at is not None and key.expires_at <= now:
         raise KeyRefused("key_expired", "This API key has expired.")
-    if not is_welcome(key.user):
+    if not is_welcome(key):
         raise KeyRefused("account_disabled", "The account of this API key is switched off.")
     if not set(scopes) & set(key.scopes):
         raise KeyRefused("missing_scope", f"This API key lacks the scope: {' or '.join(scopes)}.", status=403)
@@ -98,15 +121,16 @@ def _secret_in(header: str | None) -> str:
     return secret
 
 
-def _find(secret: str) -> ApiKey:
+def _find(secret: str) -> Found:
     digest = _digest(secret)
-    for key in ApiKey.objects.filter(prefix=secret[:PREFIX_CHARS]).select_related("user"):
+    for row in statements.every(FIND, [secret[:PREFIX_CHARS]]):
+        key = Found(*row)
         if hmac.compare_digest(key.sha256, digest):
             return key
     raise KeyRefused("invalid_api_key", "The API key is not valid.")
 
 
-def _stamp(key: ApiKey, now: datetime) -> None:
+def _stamp(key: Found, now: datetime) -> None:
     due = Q(last_used_at__isnull=True) | Q(last_used_at__lt=now - STAMP_EVERY)
     if key.last_used_at is None or key.last_used_at < now - STAMP_EVERY:
         ApiKey.objects.filter(due, pk=key.pk).update(last_used_at=now)

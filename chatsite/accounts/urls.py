@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from django.urls import path
 
-from chatsite.accounts import usage_views, views
+from chatsite.accounts import key_page, usage_views, views
 from chatsite.accounts.oidc import views as oidc
 
 urlpatterns = [
+    path("keys", key_page.keys, name="key-page"),
     path("usage", usage_views.own, name="usage"),
     path("usage/all", usage_views.everybody, name="usage-all"),
     path("signin", views.sign_in, name="signin"),

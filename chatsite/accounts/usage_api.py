@@ -6,7 +6,7 @@ One's own is for a session or a key with the scope `usage`, everybody's for staf
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import date
 from decimal import Decimal
@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Field, Query, Router, Schema
+from pydantic.config import JsonDict
 
 from chatsite.accounts.auth import SESSION, SessionOrKey, caller_of
 from chatsite.accounts.callers import is_signed_in_staff
@@ -29,6 +30,12 @@ MAX_DAYS = 366
 MAX_LINES = 10_000
 
 
+def _pattern(known: Iterable[str]) -> JsonDict:
+    """What a schema says of a list of `known` names; what is told of a wrong one is `_groups`'s."""
+    name = f" *({'|'.join(known)})? *"
+    return {"pattern": f"^{name}(,{name})*$"}
+
+
 class Asked(Schema):
     """What every report is asked with."""
 
@@ -36,7 +43,9 @@ class Asked(Schema):
         30, description="So many days (UTC), today included."
     )
     group_by: str = Field(
-        "day", description="By what lines are told apart, comma separated: day, model, key, origin, kind."
+        "day",
+        description="By what lines are told apart, comma separated: day, model, key, origin, kind.",
+        json_schema_extra=_pattern(OWN_GROUPS),
     )
 
 
@@ -44,6 +53,7 @@ class AskedOfAll(Asked):
     group_by: str = Field(
         "day,tenant",
         description="By what lines are told apart, comma separated: day, model, key, origin, kind, tenant, user.",
+        json_schema_extra=_pattern(ALL_GROUPS),
     )
     tenant: str = Field("", description="The slug of one business line; without it all of them.")
 

@@ -53,4 +53,4 @@ def chart(labels: Sequence[str], series: Mapping[str, Sequence[int]]) -> Chart:
             if height:
                 bars.append(Bar(place * STEP, round(HEIGHT - below, 2), round(height, 2), name))
         columns.append(Column(label, tuple(bars), totals[place], place * STEP))
-    return Chart(tuple(columns), max(1, len(labels)) * STEP, top)
+    return Chart(tuple(columns), max(1, len(labels)) * STEP - GAP, top)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -16,12 +17,15 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from chatsite.accounts.ledger import report
+from chatsite.accounts.ledger.booking import AGAIN
 from chatsite.accounts.ledger.report import Line, Scope, Sums
 from chatsite.accounts.models import User
 from chatsite.accounts.usage_chart import Chart, chart
+from chatsite.chat.models import Origin
 
 SPANS = (7, 30, 90)
 DEFAULT_SPAN = 30
+LEAST_SHOWN = Decimal("0.0001")
 MAX_LINES = 500
 OWN_TABLES = ("model", "key", "origin")
 STAFF_TABLES = ("tenant", "user", "key", "model")
@@ -52,8 +56,10 @@ def _page(request: HttpRequest, tables: Sequence[str], user: int | None = None) 
         "days": days,
         "spans": SPANS,
         "is_of_all": user is None,
+        "first_day": scope.since,
+        "last_day": scope.since + timedelta(days=days - 1),
         "totals": _together(report.totals(by_day)),
-        "costs": [sums for sums in report.totals(by_day) if sums.currency],
+        "costs": [_costs(sums) for sums in report.totals(by_day) if sums.currency],
         "chart": _chart(scope, days, by_day),
         "tables": [_table(scope, name) for name in tables],
     }
@@ -90,8 +96,25 @@ def _chart(scope: Scope, days: int, by_day: Sequence[Line]) -> Chart:
 
 def _table(scope: Scope, name: str) -> dict[str, Any]:
     lines = report.usage(scope, [name])
-    shown = [{"name": line.group[name] or _nameless(name), "sums": line.sums} for line in lines[:MAX_LINES]]
+    shown = [
+        {"name": _name(name, line.group[name]), "sums": line.sums} | _costs(line.sums)
+        for line in lines[:MAX_LINES]
+    ]
     return {"title": _titles()[name], "lines": shown, "num_left_out": max(0, len(lines) - MAX_LINES)}
+
+
+def _costs(sums: Sums) -> dict[str, str]:
+    """What it cost and what the cache saved, in words of money; nothing where no price was set."""
+    if not sums.currency:
+        return {}
+    return {"cost": _money(sums.cost, sums.currency), "saved": _money(sums.saved_cost, sums.currency)}
+
+
+def _money(amount: Decimal, currency: str) -> str:
+    """As many places as single answers need; what is less is not nothing."""
+    if 0 < amount < LEAST_SHOWN:
+        return f"< {LEAST_SHOWN} {currency}"
+    return f"{amount:,.4f} {currency}" if amount else f"0 {currency}"
 
 
 def _titles() -> dict[str, str]:
@@ -101,6 +124,22 @@ def _titles() -> dict[str, str]:
         "origin": _("By where answers came from"),
         "tenant": _("By business line"),
         "user": _("By user"),
+    }
+
+
+def _name(table: str, name: str) -> str:
+    """What a line is called: people, keys and models by their names, origins in words."""
+    if table == "origin":
+        return _origins().get(name, name) or _("none")
+    return name or _nameless(table)
+
+
+def _origins() -> dict[str, str]:
+    return {
+        Origin.MODEL: _("The model"),
+        Origin.EXACT: _("Cache, same question"),
+        Origin.SEMANTIC: _("Cache, similar question"),
+        AGAIN: _("The model, for the cache"),
     }
 
 

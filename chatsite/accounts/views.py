@@ -19,7 +19,7 @@ from chatsite.accounts.doors import page, sign_in_page, target
 from chatsite.accounts.forms import SignInForm, SignUpForm
 from chatsite.accounts.guests import BACKEND, enter_as_guest
 from chatsite.accounts.models import User
-from chatsite.accounts.oidc.provider import CAME_BY
+from chatsite.accounts.oidc import CAME_BY
 
 # Every guest and every new account is a row; one address gets a bounded number of them per window.
 GUEST, NEW_ACCOUNT = "\x00guest", "\x00signup"

@@ -7,12 +7,13 @@ from typing import Annotated, Any, Literal
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
-from ninja import Field, Path, Query, Router, Schema
+from ninja import Field, Query, Router, Schema
 
 from chatsite.cache_api.schemas import ActIn, EntryChange, EntryOut, EntryPage, EvictIn, NumOut
 from chatsite.cache_api.staff import allow, refused
 from chatsite.db import run_in_db
 from chatsite.errors import NotFound
+from chatsite.json_types import RowId
 from semcache.admin.acts import ACTS, edited, evict_many, keep_edited
 from semcache.admin.audit import hashed, note_entries
 from semcache.admin.forms import BulkEvictForm, CacheEntryForm
@@ -20,7 +21,6 @@ from semcache.models import CacheEntry
 
 router = Router()
 PAGE = 50
-EntryId = Annotated[int, Path(ge=1, lt=2**63)]
 
 
 class Wanted(Schema):
@@ -56,13 +56,13 @@ async def evict_cache_entries(request: HttpRequest, body: EvictIn) -> dict[str, 
 
 
 @router.get("/{entry_id}", response=EntryOut)
-async def get_cache_entry(request: HttpRequest, entry_id: EntryId) -> dict[str, Any]:
+async def get_cache_entry(request: HttpRequest, entry_id: RowId) -> dict[str, Any]:
     """One stored answer."""
     return await run_in_db(_one, request, entry_id)
 
 
 @router.patch("/{entry_id}", response=EntryOut)
-async def change_cache_entry(request: HttpRequest, entry_id: EntryId, body: EntryChange) -> dict[str, Any]:
+async def change_cache_entry(request: HttpRequest, entry_id: RowId, body: EntryChange) -> dict[str, Any]:
     """Corrects an answer; with `answer_sha256` only if it is still the text that was read."""
     return await run_in_db(_changed, request, entry_id, body)
 

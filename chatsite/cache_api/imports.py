@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from django.http import HttpRequest
-from ninja import Field, File, Form, Path, Router, Schema, Status
+from ninja import Field, File, Form, Router, Schema, Status
 from ninja.files import UploadedFile
 
 from chatsite.cache_api.schemas import ImportOut
 from chatsite.cache_api.staff import allow, in_thread, refused
 from chatsite.db import run_in_db
 from chatsite.errors import InvalidRequest, NotFound
+from chatsite.json_types import RowId
 from semcache.admin import imports
 from semcache.imports.rows import Judged
 from semcache.models import CacheImport
 
 router = Router()
-ImportId = Annotated[int, Path(ge=1, lt=2**63)]
 NUM_LISTED = 50
 NUM_REFUSED_SHOWN = 200
+EXAMPLE = {"rule": 1, "dry_run": True, "file": "question,answer\nWhen do you open?,At nine.\n"}
 
 
 class ImportIn(Schema):
@@ -41,6 +42,7 @@ async def list_cache_imports(request: HttpRequest) -> list[dict[str, Any]]:
 @router.post(
     "",
     response={200: ImportOut, 202: ImportOut},
+    openapi_extra={"requestBody": {"content": {"multipart/form-data": {"example": EXAMPLE}}}},
 )
 async def begin_cache_import(
     request: HttpRequest, form: Form[ImportIn], file: File[UploadedFile]
@@ -51,7 +53,7 @@ async def begin_cache_import(
 
 
 @router.get("/{import_id}", response=ImportOut)
-async def get_cache_import(request: HttpRequest, import_id: ImportId) -> dict[str, Any]:
+async def get_cache_import(request: HttpRequest, import_id: RowId) -> dict[str, Any]:
     """How far an import is."""
     return await run_in_db(_one, request, import_id)
 

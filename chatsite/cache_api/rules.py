@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Annotated, Any
+from uuid import uuid4
 
 from django.forms.models import model_to_dict
 from django.http import HttpRequest
-from ninja import Field, Path, Router, Status
+from ninja import Field, Router, Status
 
 from chatsite.cache_api.schemas import (
     AddedOut,
@@ -22,6 +23,7 @@ from chatsite.cache_api.schemas import (
 from chatsite.cache_api.staff import allow, in_thread, refused
 from chatsite.db import run_in_db
 from chatsite.errors import NotFound
+from chatsite.json_types import RowId
 from chatsite.v1.errors import ApiError
 from semcache.admin import ruling
 from semcache.admin.audit import note_row
@@ -34,7 +36,6 @@ from semcache.quality.budget_estimate import Estimate
 
 router = Router()
 FIELDS = CacheRuleForm.Meta.fields
-RuleId = Annotated[int, Path(ge=1, lt=2**63)]
 Hours = Annotated[int, Field(ge=1, le=24 * 30)]
 
 
@@ -69,19 +70,19 @@ async def dry_run_cache_rule(request: HttpRequest, body: DryRunIn) -> dict[str, 
 
 
 @router.get("/{rule_id}", response=RuleOut)
-async def get_cache_rule(request: HttpRequest, rule_id: RuleId) -> dict[str, Any]:
+async def get_cache_rule(request: HttpRequest, rule_id: RowId) -> dict[str, Any]:
     """One rule with what it did."""
     return await run_in_db(_one, request, rule_id)
 
 
 @router.patch("/{rule_id}", response=RuleOut)
-async def change_cache_rule(request: HttpRequest, rule_id: RuleId, body: RuleChange) -> dict[str, Any]:
+async def change_cache_rule(request: HttpRequest, rule_id: RowId, body: RuleChange) -> dict[str, Any]:
     """Changes the given fields; in force everywhere within two seconds, on stored answers too."""
     return await run_in_db(_saved, request, rule_id, body.dict(exclude_unset=True))
 
 
 @router.delete("/{rule_id}", response={204: None})
-async def delete_cache_rule(request: HttpRequest, rule_id: RuleId) -> Status[None]:
+async def delete_cache_rule(request: HttpRequest, rule_id: RowId) -> Status[None]:
     """Deletes a rule and its stored answers."""
     await run_in_db(_deleted, request, rule_id)
     return Status(204, None)
@@ -89,7 +90,7 @@ async def delete_cache_rule(request: HttpRequest, rule_id: RuleId) -> Status[Non
 
 @router.get("/{rule_id}/statistics", response=StatisticsOut)
 async def get_cache_rule_statistics(
-    request: HttpRequest, rule_id: RuleId, hours: Hours = 48
+    request: HttpRequest, rule_id: RowId, hours: Hours = 48
 ) -> dict[str, Any]:
     """A rule hour by hour, and the share of its answers that were wrong, as far as that is known."""
     return await run_in_db(_statistics, request, rule_id, hours)
@@ -133,7 +134,8 @@ def _preset(request: HttpRequest) -> list[str]:
 
 def _tried(request: HttpRequest, given: dict[str, Any]) -> dict[str, Any]:
     allow(request, "change_cacherule")
-    form = _form(given.pop("rule", None), {"name": "dry run"} | given)
+    # What is not saved needs no name, and none that is free; but the form wants one.
+    form = _form(given.pop("rule", None), given | {"name": str(uuid4())})
     if not form.is_valid():
         raise refused(form)
     return asdict(dry_run(form.instance))

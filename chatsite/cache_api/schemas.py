@@ -8,11 +8,15 @@ from typing import Annotated, Any, Literal
 from ninja import Field, Schema
 from pydantic import ConfigDict
 
+from chatsite.json_types import AS_NUMBER, SAYS_SOMETHING, Flag
+
 Text = Annotated[str, Field(max_length=1000)]
-Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
-Share = Annotated[float, Field(ge=0, le=1)]
-SAYS_SOMETHING = r"[^\s]"
-Id = Annotated[int, Field(ge=1, lt=2**63)]
+Count = Annotated[int, Field(ge=0, le=2**31 - 1), AS_NUMBER]
+Share = Annotated[float, Field(ge=0, le=1), AS_NUMBER]
+Keyword = Annotated[str, Field(max_length=100, pattern=SAYS_SOMETHING)]
+Example = Annotated[str, Field(max_length=500, pattern=SAYS_SOMETHING)]
+Tag = Annotated[str, Field(max_length=50, pattern=SAYS_SOMETHING)]
+Id = Annotated[int, Field(ge=1, lt=2**63), AS_NUMBER]
 
 RULE: dict[str, Any] = {
     "name": "Opening hours",
@@ -28,12 +32,12 @@ class RuleChange(Schema):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"ttl_s": 60}})
 
-    name: Annotated[str, Field(max_length=100)] | None = None
-    is_enabled: bool | None = None
-    priority: Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] | None = None
+    name: Annotated[str, Field(max_length=100, pattern=SAYS_SOMETHING)] | None = None
+    is_enabled: Flag | None = None
+    priority: Annotated[int, Field(ge=-(2**31), le=2**31 - 1), AS_NUMBER] | None = None
     pattern: Annotated[Text, Field(description="RE2, searched in the question, case ignored.")] | None = None
-    keywords: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=1000)] | None = None
-    examples: Annotated[list[Annotated[str, Field(max_length=500)]], Field(max_length=20)] | None = None
+    keywords: Annotated[list[Keyword], Field(max_length=1000)] | None = None
+    examples: Annotated[list[Example], Field(max_length=20)] | None = None
     example_similarity: Share | None = None
     tenant: (
         Annotated[str, Field(max_length=64, description="The business line's number; empty: all.")] | None
@@ -41,16 +45,16 @@ class RuleChange(Schema):
     model: Annotated[str, Field(max_length=200)] | None = None
     mode: Literal["off", "exact", "semantic", "shadow"] | None = None
     sharing: Literal["private", "tenant", "promoted", "public"] | None = None
-    ttl_s: Annotated[int, Field(ge=1, le=315_360_000, description="Whole seconds.")] | None = None
+    ttl_s: Annotated[int, Field(ge=1, le=315_360_000, description="Whole seconds."), AS_NUMBER] | None = None
     stale_s: Count | None = None
     accept_similarity: Share | None = None
     verify_similarity: Share | None = None
-    is_strict: bool | None = None
-    max_temperature: Annotated[float, Field(ge=0, le=2)] | None = None
-    capacity: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
+    is_strict: Flag | None = None
+    max_temperature: Annotated[float, Field(ge=0, le=2), AS_NUMBER] | None = None
+    capacity: Annotated[int, Field(ge=1, le=2**31 - 1), AS_NUMBER] | None = None
     wrong_share: Share | None = None
     check_share: Share | None = None
-    tags: Annotated[list[Annotated[str, Field(max_length=50)]], Field(max_length=100)] | None = None
+    tags: Annotated[list[Tag], Field(max_length=100)] | None = None
 
 
 class RuleIn(RuleChange):
@@ -221,8 +225,8 @@ class EvictIn(Schema):
     model_revision: Annotated[str, Field(max_length=200)] = ""
     tenant: Annotated[str, Field(max_length=64)] = ""
     owner: Annotated[str, Field(max_length=64)] = ""
-    older_than_h: Annotated[int, Field(ge=0, le=100_000)] | None = None
-    dry_run: bool = False
+    older_than_h: Annotated[int, Field(ge=0, le=100_000), AS_NUMBER] | None = None
+    dry_run: Flag = False
 
 
 class NumOut(Schema):
@@ -238,7 +242,7 @@ class TryIn(Schema):
     tenant: Annotated[str, Field(max_length=64)] = ""
     model: Annotated[str, Field(max_length=200)] = ""
     owner: Annotated[str, Field(max_length=64)] = ""
-    stored: Annotated[str, Field(max_length=20_000)] = ""
+    stored: Annotated[str, Field(max_length=500, description="Longer ones are compared with nothing.")] = ""
 
 
 class TriedOut(Schema):
@@ -268,3 +272,108 @@ class ImportOut(Schema):
     num_refused: int
     trouble: str
     refused: list[dict[str, Any]] = Field(default_factory=list)
+
+
+class CompareIn(Schema):
+    """A question as in a test; `entry`: the stored answer beside which the model's is put, else the nearest one."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"text": "When do you open?", "tenant": "1"}})
+
+    text: Annotated[str, Field(max_length=20_000, pattern=SAYS_SOMETHING)]
+    tenant: Annotated[str, Field(max_length=64)] = ""
+    model: Annotated[str, Field(max_length=200)] = ""
+    owner: Annotated[str, Field(max_length=64)] = ""
+    entry: Id | None = None
+
+
+class ComparisonOut(Schema):
+    """A comparison as far as it is. `is_same` is what the check of the budget says; None where nothing was compared."""
+
+    id: int
+    state: str = Field(description="waiting, running, done or failed.")
+    trouble: str = Field(description="Why there is no answer, or no whole one: a stable code.")
+    question: str
+    entry: int
+    stored_question: str
+    stored_answer: str
+    made: str = Field(description="What the model says now.")
+    is_whole: bool
+    is_same: bool | None
+    score: float | None = Field(description="The verifier's, of the first sentences.")
+    took_ms: float
+    created_at: datetime
+    ended_at: datetime | None
+
+
+CASE: dict[str, Any] = {
+    "question": "When do you open?",
+    "tenant": "1",
+    "expected": "hit",
+    "rule": "Opening hours",
+}
+
+
+class CaseChange(Schema):
+    """What is asked and expected; what is left out stays."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"expected": "miss"}})
+
+    question: Annotated[str, Field(max_length=20_000, pattern=SAYS_SOMETHING)] | None = None
+    tenant: Annotated[str, Field(max_length=64)] | None = None
+    owner: (
+        Annotated[str, Field(max_length=64, description="As whose question; empty: somebody new.")] | None
+    ) = None
+    model: Annotated[str, Field(max_length=200)] | None = None
+    expected: Literal["hit", "miss", "bypass", "never"] | None = None
+    rule: Annotated[str, Field(max_length=100, description="The name of the one that decides.")] | None = None
+    stored_question: Annotated[str, Field(max_length=20_000)] | None = None
+    answer_part: Annotated[str, Field(max_length=200_000)] | None = None
+    note: Annotated[str, Field(max_length=200)] | None = None
+
+
+class CaseIn(CaseChange):
+    """A new one; `entry`: the stored answer that it is saved from, with which it is erased."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"example": CASE})
+
+    question: Annotated[str, Field(max_length=20_000, pattern=SAYS_SOMETHING)]
+    expected: Literal["hit", "miss", "bypass", "never"]
+    entry: Id | None = None
+
+
+class GotOut(Schema):
+    """What the cache decided when it was last asked."""
+
+    outcome: str
+    reason: str
+    rule: str
+    entry: int | None
+
+
+class CaseOut(Schema):
+    """A case with how it went. Words of stored questions and answers are None for who may not see entries."""
+
+    id: int
+    question: str
+    tenant: str
+    owner: str
+    model: str
+    expected: str
+    rule: str
+    stored_question: str | None
+    answer_part: str | None
+    note: str
+    state: str = Field(description="new, passed or failed.")
+    is_due: bool = Field(description="It waits for a worker.")
+    ran_at: datetime | None
+    problems: list[str] = Field(description="Stable codes: outcome, rule, question, answer, served.")
+    why: str
+    got: GotOut
+
+
+class RunIn(Schema):
+    """Which are run again; None: all."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"ids": [3]}})
+
+    ids: Annotated[list[Id], Field(max_length=1000)] | None = None

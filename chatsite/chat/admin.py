@@ -1,13 +1,16 @@
-"""Conversations and generations for operators: states, times, counts. What people wrote is not shown here."""
+"""Conversations, generations and shared links for operators: states, times, counts. What people wrote is not shown."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 
-from chatsite.chat.models import Conversation, Generation
+from chatsite.chat import sharing
+from chatsite.chat.models import Conversation, Generation, ShareLink
 
 
 class ReadOnly(admin.ModelAdmin):
@@ -47,3 +50,33 @@ class GenerationAdmin(ReadOnly):
     search_fields = ("=id", "user__username")
     date_hierarchy = "created_at"
     exclude: ClassVar = ("message",)
+
+
+@admin.register(ShareLink)
+class ShareLinkAdmin(ReadOnly):
+    """Links that show chats to the world. One that somebody complains of is found by its address and taken back."""
+
+    list_display = ("id", "owner", "num_messages", "created_at", "revoked_at")
+    list_select_related = ("owner",)
+    list_filter = (("revoked_at", admin.EmptyFieldListFilter),)
+    search_fields = ("=id", "owner__username")
+    search_help_text = _("The address of a link, its id, or a username")
+    date_hierarchy = "created_at"
+    fields = ("id", "owner", "num_messages", "created_at", "revoked_at")
+    actions = ("take_back",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[ShareLink], search_term: str
+    ) -> tuple[QuerySet[ShareLink], bool]:
+        found, may_repeat = super().get_search_results(request, queryset, search_term)
+        return found | queryset.filter(pk__in=sharing.found_by(search_term).values("pk")), may_repeat
+
+    def has_take_back_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.has_perm("chat.change_sharelink"))
+
+    @admin.action(description=_("Take back the selected links"), permissions=("take_back",))
+    def take_back(self, request: HttpRequest, queryset: QuerySet[ShareLink]) -> None:
+        taken = sharing.take_back(queryset)
+        for link in taken:
+            self.log_change(request, link, "Taken back.")
+        self.message_user(request, _("%(count)d links were taken back.") % {"count": len(taken)})

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any, TypeVar
 
-from django.conf import settings
 from django.db import transaction
-from django.db.models.functions import Now
 
 from chatsite.accounts.quotas import admission
 from chatsite.accounts.quotas.standing import Standing
@@ -20,7 +17,7 @@ from chatsite.chat import bounds, generations
 from chatsite.chat.models import Generation
 from chatsite.chat.turn import Turn
 from chatsite.db import run_in_db
-from chatsite.engine import engine_info
+from chatsite.engines import served
 from chatsite.errors import ReplyRefused
 from chatsite.metrics import observe_refusal
 from inference.types import EngineInfo
@@ -29,8 +26,10 @@ T = TypeVar("T")
 
 
 async def admitted(turns: Sequence[Turn]) -> list[Turn]:
-    """The turns of one caller, ready for `reply`. Raises ReplyRefused, with nothing counted."""
-    standings = await counting_refusals(run_in_db(_admit, turns, await engine_info()))
+    """The turns of one caller, ready for `reply.begun`. Raises ReplyRefused, with nothing counted."""
+    model = turns[0].model
+    info = (await served(model)).chosen(model)
+    standings = await counting_refusals(run_in_db(_admit, turns, info))
     return [replace(turn, standings=standings) for turn in turns]
 
 
@@ -47,19 +46,15 @@ async def counting_refusals(work: Coroutine[Any, Any, T]) -> T:
 def _admit(turns: Sequence[Turn], info: EngineInfo | None) -> tuple[Standing, ...]:
     caller = turns[0].caller
     admission.one_at_a_time(caller.user_id)
-    # By these rows the answers are found after a crash.
-    Generation.objects.bulk_create(
-        Generation(
-            id=turn.generation,
-            user_id=caller.user_id,
-            api_key_id=caller.api_key,
-            kv_conversation=turn.conversation,
-            lease_owner=generations.lease_owner(),
-            lease_until=generations.lease_until(),
-            deadline_at=Now() + timedelta(seconds=settings.CONFIG.deadline_s),
+    for turn in turns:
+        generations.queue(
+            Generation(
+                id=turn.generation,
+                user_id=caller.user_id,
+                api_key_id=caller.api_key,
+                kv_conversation=turn.conversation,
+            )
         )
-        for turn in turns
-    )
     by_generation = {turn.generation: turn for turn in turns}
     return admission.admit_answers(
         caller, list(by_generation), lambda generation: _most_tokens(by_generation[generation], info)

@@ -14,12 +14,13 @@ from uuid import UUID
 from django.db import Error as DatabaseError
 
 from chatsite.chat import flight, generations, outcome
-from chatsite.chat.ending import cancel_in_engine, completed, kept, said, settled
+from chatsite.chat.ending import cancel_in_engine, completed, ended, kept, said, settled
 from chatsite.chat.live import LiveAnswer
 from chatsite.chat.models import Generation, State
+from chatsite.chat.notices import Kind, board
 from chatsite.chat.outcome import Outcome
 from chatsite.chat.owed import settle_owed
-from chatsite.chat.record import Record, end
+from chatsite.chat.record import Record
 from chatsite.chat.running import Running
 from chatsite.db import run_in_db
 from chatsite.metrics import observe_reply
@@ -49,7 +50,7 @@ async def reap() -> int:
     """Ends what is past its deadline; the number of generations that were."""
     reaped = 0
     for generation in await run_in_db(generations.overdue, REAP_GRACE_S, BATCH):
-        if await run_in_db(end, generation, outcome.TIMED_OUT):
+        if await ended(generation, outcome.TIMED_OUT):
             reaped += 1
             await cancel_in_engine(generation)
     return reaped
@@ -78,13 +79,13 @@ def _take(generation: UUID) -> Generation | None:
 
 
 async def _finish_adopted(row: Generation, live: LiveAnswer) -> None:
-    record = Record(live, adopted=row.message)
+    record = Record(live, adopted=row.message, model=row.model)
     try:
         ended_as = await kept(record, _go_on(row, record), lambda interrupted: interrupted)
     except asyncio.CancelledError:
         await completed(record.hand_over())
         raise
-    await completed(_conclude(record, ended_as))
+    await completed(_conclude(row, record, ended_as))
 
 
 async def _go_on(row: Generation, record: Record) -> Outcome:
@@ -104,7 +105,10 @@ async def _go_on(row: Generation, record: Record) -> Outcome:
         return outcome.of_loss(error)
 
 
-async def _conclude(record: Record, ended_as: Outcome) -> None:
+async def _conclude(row: Generation, record: Record, ended_as: Outcome) -> None:
     settlement = await settled(record, ended_as)
-    if settlement is not None:
-        observe_reply(await said(record, ended_as, *settlement), door="worker")
+    if settlement is None:
+        return
+    observe_reply(await said(record, ended_as, *settlement), door="worker")
+    if row.message is not None:
+        await board.changed(row.user_id, Kind.ANSWERED, [row.message.conversation_id])

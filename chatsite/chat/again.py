@@ -20,17 +20,18 @@ from django.utils import timezone
 from chatsite.accounts.ledger import booking
 from chatsite.chat.live import LiveAnswer
 from chatsite.chat.models import AgainOrder, State
+from chatsite.chat.outcome import Outcome
 from chatsite.chat.record import Record
 from chatsite.chat.relay import relay
-from chatsite.chat.semantic import forget_erased
+from chatsite.chat.semantic import forget_erased, verify
 from chatsite.db import run_in_db
-from chatsite.engine import engine, engine_info
-from inference.errors import EngineError
-from inference.types import GenerateRequest, Owner, Sampling, Segment
+from chatsite.engines import engines
+from inference.errors import EngineError, ModelLoading, QueueFull, RequestRefused
+from inference.types import EngineInfo, GenerateRequest, Owner, Sampling, Segment
 from semcache import again, service
-from semcache.quality import budget
+from semcache.lending import NotMade, WhyNot
+from semcache.quality import budget, sameness
 from semcache.service import Answer
-from semcache.text.comparison import first_sentence, says_otherwise
 
 logger = logging.getLogger(__name__)
 
@@ -59,16 +60,22 @@ class Check(msgspec.Struct, frozen=True, tag="check"):
     score: float | None
 
 
-class Order(msgspec.Struct, frozen=True):
-    """What is made again, as it lies for the worker. `run` names this one making; `revision` is the model's."""
+class Making(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer that the model is to make. `run` names it; `model` is the one that is meant, in this `revision`."""
 
     run: UUID
-    purpose: Refresh | Check
     tenant: str
     owner: str
     segments: tuple[Segment, ...]
     sampling: Sampling
     revision: str
+    model: str = ""
+
+
+class Order(Making, frozen=True, kw_only=True):
+    """One that is made again, as it lies for the worker, and what for."""
+
+    purpose: Refresh | Check
 
 
 def lay_down(order: Order, generation: UUID, kept: timedelta) -> None:
@@ -98,30 +105,29 @@ async def make(order: Order) -> bool:
     if not await run_in_db(again.claim, order.run, _limit_s() + 2 * GRACE_S):
         return False
     try:
-        answer = await _made(order)
-        return answer is not None and await _used(order, answer)
+        return await _used(order, await made(order))
+    except NotMade as error:
+        logger.info("the answer %s was not made again: %s", order.run, error.why)
+        return False
     finally:
         await run_in_db(again.release, order.run)
 
 
-async def _made(order: Order) -> Answer | None:
-    """A whole answer, by the very model that the order means."""
-    info = await engine_info()
-    if info is None or info.revision != order.revision:
-        return None
-    record = Record(LiveAnswer(order.run))
-    await run_in_db(booking.open_again, order.run, order.tenant, info.model)
+async def made(making: Making) -> Answer:
+    """What the very model that is meant says, booked on nobody's name. Raises NotMade."""
+    request = request_of(making)
+    info = _meant(await engines().foremost(making.model, request.owner, request.segments), making)
+    record = Record(LiveAnswer(making.run))
+    await run_in_db(booking.open_again, making.run, making.tenant, info.model)
     try:
-        async with (
-            asyncio.timeout(_limit_s() + GRACE_S),
-            aclosing(engine().generate(_request(order))) as events,
-        ):
-            ended_as = await relay(events, record)
-    except (EngineError, TimeoutError) as error:
-        logger.info("the answer %s was not made again: %s", order.run, error)
-        return None
+        async with asyncio.timeout(_limit_s() + GRACE_S):
+            ended_as = await _relayed(request, making, record)
+    except TimeoutError:
+        raise NotMade(WhyNot.TOO_LATE) from None
+    except EngineError as error:
+        raise NotMade(_why_not(error)) from error
     timings = ended_as.timings
-    await run_in_db(booking.settle, order.run, ended_as.usage, timings, ended_as.state)
+    await run_in_db(booking.settle, making.run, ended_as.usage, timings, ended_as.state)
     return Answer(
         text=record.live.text,
         is_complete=ended_as.state is State.COMPLETE and ended_as.is_whole,
@@ -130,6 +136,34 @@ async def _made(order: Order) -> Answer | None:
         num_tokens=len(record.token_ids),
         took_ms=(timings.prefill_s + timings.decode_s) * 1000,
     )
+
+
+async def _relayed(request: GenerateRequest, making: Making, record: Record) -> Outcome:
+    """Into the record. Raises the client's errors, and NotMade where another model took it meanwhile."""
+    engine, _ = await engines().submit(request, making.model)
+    try:
+        _meant(engine.info, making)
+    except NotMade:
+        await engine.client.cancel(request.generation_id)
+        raise
+    async with aclosing(engine.client.attach(str(making.run))) as events:
+        return await relay(events, record)
+
+
+def _meant(info: EngineInfo | None, making: Making) -> EngineInfo:
+    """Raises NotMade where another model would answer."""
+    if info is None:
+        raise NotMade(WhyNot.AWAY)
+    if info.revision != making.revision:
+        raise NotMade(WhyNot.OTHER_MODEL)
+    return info
+
+
+def _why_not(error: EngineError) -> WhyNot:
+    if isinstance(error, QueueFull):
+        return WhyNot.BUSY
+    is_refusal = isinstance(error, RequestRefused) and not isinstance(error, ModelLoading)
+    return WhyNot.REFUSED if is_refusal else WhyNot.AWAY
 
 
 async def _used(order: Order, answer: Answer) -> bool:
@@ -142,12 +176,12 @@ async def _used(order: Order, answer: Answer) -> bool:
 
 async def _compared(check: Check, made: str) -> bool:
     """Takes what the model says now as the measure for the rule that served: a proxy (`semcache.text.comparison`)."""
-    score = await _score(first_sentence(check.served), first_sentence(made))
+    found = await sameness.compared(check.served, made, verify)
     await run_in_db(
         budget.record,
         check.rule,
         "sampled",
-        says_otherwise(check.served, made, score),
+        not found.is_same,
         generation=check.generation,
         entry=check.entry,
         similarity=check.similarity,
@@ -158,17 +192,7 @@ async def _compared(check: Check, made: str) -> bool:
     return True
 
 
-async def _score(one: str, other: str) -> float | None:
-    """The verifier's, where there is one: without its word the words decide."""
-    try:
-        (score,) = await engine().verify([(one, other)])
-    except EngineError as error:
-        logger.debug("two answers were compared by their words: %s", error)
-        return None
-    return score
-
-
-def _request(order: Order) -> GenerateRequest:
+def request_of(order: Making) -> GenerateRequest:
     """Under the asker's own name, because their words must reach nobody else's KV; under no conversation's."""
     return GenerateRequest(
         generation_id=str(order.run),

@@ -21,11 +21,11 @@ from django.db import Error as DatabaseError
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from chatsite.chat.again import Check, Order, Refresh, lay_down
+from chatsite.chat.again import Check, Order, Refresh, lay_down, request_of
 from chatsite.chat.semantic import Looked, leading_of
 from chatsite.chat.turn import Turn
 from chatsite.db import run_in_db
-from chatsite.engine import engine
+from chatsite.engines import engines
 from inference.errors import EngineError
 from inference.types import Segment
 from semcache import again
@@ -108,22 +108,25 @@ def _ordered(turn: Turn, looked: Looked, purpose: Refresh | Check, segments: Seq
         segments=tuple(Segment(segment.role, segment.text) for segment in segments),
         sampling=turn.sampling,
         revision=looked.question.model_revision,
+        model=looked.question.model,
     )
 
 
 async def _sent(order: Order, generation: UUID) -> None:
     try:
         async with asyncio.timeout(SENT_WITHIN_S):
-            if not await _is_engine_idle() or not await run_in_db(_reserved, order, generation):
+            if not await _is_engine_idle(order) or not await run_in_db(_reserved, order, generation):
                 return
             await asyncio.to_thread(_send, order)
     except (EngineError, DatabaseError, OperationalError, TimeoutError) as error:
         logger.info("an answer is not made again: %s", error)
 
 
-async def _is_engine_idle() -> bool:
-    """Whether nobody waits for the engine."""
-    stats = await engine().stats()
+async def _is_engine_idle(order: Order) -> bool:
+    """Whether nobody waits for the engine that would make it."""
+    request = request_of(order)
+    best, *_ = await engines().ranked(order.model, request.owner, request.segments)
+    stats = await best.client.stats()
     return stats.is_ready and not stats.waiting and not stats.waiting_offline
 
 

@@ -19,7 +19,7 @@ from chatsite.chat.running import running
 from chatsite.chat.store import Question, Stored
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
-from chatsite.engine import engine_info
+from chatsite.engines import served
 
 # A second question waits for the answer above it, because that is part of what the model is given.
 WAIT_STEP_S = 0.1
@@ -35,14 +35,14 @@ class Asked:
 
 async def ask(caller: Caller, question: Question) -> Asked:
     """Stores the question and starts its answer. Raises ReplyRefused and RequestError, with nothing stored."""
-    storing = run_in_db(store.store_question, caller, question, await engine_info())
+    storing = run_in_db(store.store_question, caller, question, await served())
     stored = await counting_refusals(storing)
     return _begin(caller, stored, is_refresh=False)
 
 
 async def ask_again(caller: Caller, client_message_id: UUID, message: UUID) -> Asked:
     """Starts another answer to the same question; the cache is refreshed, not read."""
-    storing = run_in_db(store.store_regeneration, caller, client_message_id, message, await engine_info())
+    storing = run_in_db(store.store_regeneration, caller, client_message_id, message, await served())
     stored = await counting_refusals(storing)
     if stored.is_new:
         await feedback.asked_again(caller, message)
@@ -51,7 +51,7 @@ async def ask_again(caller: Caller, client_message_id: UUID, message: UUID) -> A
 
 async def go_on(caller: Caller, client_message_id: UUID, message: UUID) -> Asked:
     """Starts an answer that goes on where this one ended. Raises NotContinuable unless that ended for its length."""
-    storing = run_in_db(store.store_continuation, caller, client_message_id, message, await engine_info())
+    storing = run_in_db(store.store_continuation, caller, client_message_id, message, await served())
     return _begin(caller, await counting_refusals(storing), is_refresh=False)
 
 

@@ -84,6 +84,24 @@ def read(user_id: int, conversation: UUID, branch: str, place: Place | None, lim
     )
 
 
+def active(row: Conversation) -> list[Message]:
+    """The branch that is shown, whole."""
+    ids = _active(row, Tree(row))
+    rows = row.messages.in_bulk(ids)
+    return [rows[pk] for pk in ids]
+
+
+def onward(row: Conversation, message: Message) -> list[Message]:
+    """`message` and what follows it: on the branch that is shown, else down to the latest."""
+    tree = Tree(row)
+    line = _active(row, tree)
+    if message.pk not in line:
+        line = tree.through(message.pk)
+    ids = line[line.index(message.pk) :]
+    rows = row.messages.in_bulk(ids)
+    return [rows[pk] for pk in ids]
+
+
 def messages_of(user_id: int, conversation: UUID, ids: Sequence[UUID]) -> list[Message]:
     """These messages as the API shows them. Raises NotFound."""
     row = owned(user_id, conversation)

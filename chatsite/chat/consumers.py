@@ -14,6 +14,7 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+from channels.consumer import get_handler_name
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import Error as DatabaseError
@@ -21,19 +22,20 @@ from django.db import Error as DatabaseError
 from chatsite.accounts.callers import caller_of_user
 from chatsite.accounts.grants import Grant, watch
 from chatsite.chat import frames, limits
-from chatsite.chat.ask import Asked, ask, ask_again
+from chatsite.chat.ask import Asked, ask, ask_again, go_on
 from chatsite.chat.ending import completed, stop
 from chatsite.chat.followers import Followers
 from chatsite.chat.following import load
 from chatsite.chat.framing import accepted_frame
 from chatsite.chat.models import Conversation
-from chatsite.chat.notices import board
+from chatsite.chat.notices import Changed, Started, board
 from chatsite.chat.session import session_key, user_of_session
 from chatsite.chat.sockets import sockets
 from chatsite.chat.store import Question
+from chatsite.chat.telling import frames_of
 from chatsite.chat.warming import warm
 from chatsite.db import run_in_db
-from chatsite.engine import engine_info
+from chatsite.engines import served
 from chatsite.errors import InternalError, NotFound, SiteError, StorageUnavailable
 from chatsite.health import is_draining
 from chatsite.metrics import open_sockets
@@ -74,7 +76,12 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self.caller = caller_of_user(user)
         self._unwatch = watch.add(Grant.of_session(user, self._session_key), self._on_access_ended)
         sockets.add(self)
+        board.join(self.caller.user_id, self)
         open_sockets.inc()
+
+    async def dispatch(self, message: dict[str, Any]) -> None:
+        """Without the thread on which Channels tidies up connections before each message: `run_in_db` leaves none."""
+        await getattr(self, get_handler_name(message))(message)
 
     async def websocket_receive(self, message: dict[str, Any]) -> None:
         """Decodes a frame and starts its handler; whatever the frame holds, the socket stays open."""
@@ -94,6 +101,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
     async def websocket_disconnect(self, message: dict[str, Any]) -> None:
         if self in sockets:
             sockets.discard(self)
+            board.leave(self.caller.user_id, self)
             open_sockets.dec()
             self._unwatch()
         self._gone.set()
@@ -104,8 +112,11 @@ class ChatConsumer(AsyncWebsocketConsumer):
         await self._followers.close()
         raise StopConsumer
 
-    def on_started(self, conversation: UUID, generation: UUID) -> None:
-        self._start(self._say(frames.StartedFrame(conversation=conversation, generation=generation)))
+    def on_started(self, started: Started) -> None:
+        self._start(self._say(frames.StartedFrame(started.conversation, started.generation)))
+
+    def on_changed(self, changed: Changed) -> None:
+        self._start(self._say_changed(changed))
 
     def _on_access_ended(self) -> None:
         self._start(self._close(limits.CLOSE_SIGNED_OUT))
@@ -158,6 +169,10 @@ class ChatConsumer(AsyncWebsocketConsumer):
                 await self._answering(
                     client_message_id, partial(ask_again, self.caller, client_message_id, message)
                 )
+            case frames.Continue(client_message_id, message):
+                await self._answering(
+                    client_message_id, partial(go_on, self.caller, client_message_id, message)
+                )
             case frames.Stop(generation):
                 await self._check_session()
                 await stop((await run_in_db(load, self.caller.user_id, generation)).pk)
@@ -168,16 +183,16 @@ class ChatConsumer(AsyncWebsocketConsumer):
                 self._followers.detach(generation)
             case frames.Watch(conversation):
                 await self._watch(conversation)
-            case frames.Warm(conversation):
+            case frames.Warm(conversation, draft):
                 await self._check_session()
-                await warm(self.caller, conversation)
+                await warm(self.caller, conversation, draft)
 
     async def _welcome(self, protocol: int) -> None:
         if protocol != frames.PROTOCOL:
             message = f"this server speaks protocol {frames.PROTOCOL}; reload the page."
             await self._say(frames.ErrorFrame(code="protocol_mismatch", message=message))
             return
-        info = await engine_info()
+        info = (await served()).chosen()
         await self._say(
             frames.Welcome(
                 protocol=frames.PROTOCOL,
@@ -209,7 +224,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         await self._say(accepted_frame(client_message_id, stored))
         if stored.is_new and asked.live is not None:
             await self._followers.follow(asked.live)
-            await board.started(stored.conversation, stored.generation, self)
+            await board.asked(self.caller.user_id, stored.conversation, stored.generation, by=self)
         else:
             await self._followers.attach(stored.generation)
 
@@ -222,6 +237,10 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self._watched = conversation
         if conversation is not None:
             board.watch(conversation, self)
+
+    async def _say_changed(self, changed: Changed) -> None:
+        for frame in await frames_of(changed):
+            await self._say(frame)
 
     async def _check_session(self, *, renews: bool = True) -> None:
         """Closes the socket when its session has ended meanwhile. What a page does by itself renews nothing."""

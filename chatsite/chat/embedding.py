@@ -18,7 +18,7 @@ from chatsite.chat.admission import counting_refusals
 from chatsite.chat.ending import completed
 from chatsite.chat.turn import Caller
 from chatsite.db import run_in_db
-from chatsite.engine import engine
+from chatsite.engines import engines
 from inference.client import EmbedResult
 from inference.errors import EngineError
 
@@ -41,7 +41,7 @@ def _admit(caller: Caller, request: UUID, texts: Sequence[str]) -> tuple[Standin
 
 async def _embed(caller: Caller, request: UUID, texts: Sequence[str]) -> EmbedResult:
     try:
-        made = await engine().embed(list(texts))
+        made = await engines().embed(list(texts))
     except EngineError as error:
         if error.retryable:  # there was no room for it
             await run_in_db(settlement.give_back, request)

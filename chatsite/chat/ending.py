@@ -14,15 +14,16 @@ from uuid import UUID
 from django.conf import settings
 from django.db import Error as DatabaseError
 
-from chatsite.chat import flight, outcome
+from chatsite.chat import flight, generations, outcome
 from chatsite.chat.events import Durations, Ended
 from chatsite.chat.keeping import LeaseLost
 from chatsite.chat.live import HandedOver, LiveAnswer
 from chatsite.chat.models import FINAL_STATES, State
+from chatsite.chat.notices import Kind, board
 from chatsite.chat.outcome import Outcome
 from chatsite.chat.record import Record, end
 from chatsite.db import run_in_db
-from chatsite.engine import engine, engine_info
+from chatsite.engines import engines
 from inference.errors import EngineError
 
 logger = logging.getLogger(__name__)
@@ -74,7 +75,6 @@ async def settled(record: Record, ended_as: Outcome) -> tuple[State, Durations] 
 
 async def said(record: Record, ended_as: Outcome, standing: State, durations: Durations) -> Ended:
     """Says the end to all followers."""
-    info = await engine_info()
     ended = Ended(
         record.live.generation,
         state=standing,
@@ -82,7 +82,7 @@ async def said(record: Record, ended_as: Outcome, standing: State, durations: Du
         origin=ended_as.origin,
         counts=ended_as.counts,
         durations=durations,
-        model=info.model if info else "",
+        model=ended_as.model or record.model,
         cache_age_s=ended_as.cache_age_s,
         cache_is_stale=ended_as.cache_is_stale,
         error_code=ended_as.error_code,
@@ -97,8 +97,18 @@ async def stop(generation: UUID) -> None:
     """Ends an answer at once, wherever it is made and whatever it waits for; harmless after its end."""
     if await cancel_in_engine(generation):
         return
-    if await run_in_db(end, generation, outcome.CANCELLED):
+    if await ended(generation, outcome.CANCELLED):
         await cancel_in_engine(generation)  # it may have got there in between
+
+
+async def ended(generation: UUID, ended_as: Outcome) -> bool:
+    """Ends an answer whose owner may be gone, and tells its person's tabs. False when it has ended already."""
+    if not await run_in_db(end, generation, ended_as):
+        return False
+    if place := await run_in_db(generations.place_of, generation):
+        user, conversation = place
+        await board.changed(user, Kind.ANSWERED, [conversation])
+    return True
 
 
 async def _end_when_orphaned(live: LiveAnswer) -> None:
@@ -119,7 +129,7 @@ async def cancel_in_engine(generation: UUID, *, only_if_orphaned: bool = False) 
     if target is None:
         return False
     try:
-        return await engine().cancel(str(target), only_if_orphaned=only_if_orphaned)
+        return await engines().cancel(str(target), only_if_orphaned=only_if_orphaned)
     except EngineError as error:
         logger.warning("the engine could not be told to cancel %s: %s", target, error.message)
         return False

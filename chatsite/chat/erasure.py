@@ -42,6 +42,7 @@ NAMES = {
     "chat.Generation": "generations",
     "chat.Feedback": "feedback",
     "chat.AgainOrder": "again",
+    "chat.ShareLink": "shares",
 }
 NAMES_OF_A_PERSON = NAMES | {
     "chat.PromptTemplate": "templates",
@@ -83,6 +84,7 @@ def erase_user_rows(user: User) -> UUID:
     cached = service.forget(
         traces.generations, _first_questions(Message.objects.filter(conversation__owner=person))
     )
+    service.forget_person(owner, str(person.pk))
     booking.book_unfinished(made)
     beside = departure.forget_beside(person)
     kept = {"usage": UsageRecord.objects.filter(user=person).count()}

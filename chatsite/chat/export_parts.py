@@ -1,4 +1,4 @@
-"""The parts of a person's export: account, keys, conversations, templates, usage, cached answers.
+"""The parts of a person's export: account, keys, conversations, templates, shares, usage, cached answers.
 
 Conversations have the form that can be brought in again. Each part is read by a short synchronous function. Secrets
 are in none of them. Knows rows; does not know how they are sent.
@@ -17,7 +17,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from chatsite.accounts.callers import caller_of_user
 from chatsite.accounts.ledger import spreadsheet
 from chatsite.accounts.models import UsageRecord, User
-from chatsite.chat.models import Conversation, PromptTemplate
+from chatsite.chat.models import Conversation, PromptTemplate, ShareLink
 from chatsite.chat.transfer import markdown, rows
 from chatsite.chat.transfer.export import file_of
 from chatsite.db import run_in_db
@@ -47,6 +47,7 @@ async def of(user_id: int) -> AsyncGenerator[Part, None]:
     """All parts in order; what is erased meanwhile is left out."""
     yield Part("account.json", await run_in_db(_account, user_id))
     yield Part("templates.json", await run_in_db(_templates, user_id))
+    yield Part("shares.json", await run_in_db(_shares, user_id))
     for conversation in await run_in_db(_conversations, user_id):
         for part in await run_in_db(_conversation, user_id, conversation):
             yield part
@@ -74,6 +75,12 @@ def _account(user_id: int) -> str:
 def _templates(user_id: int) -> str:
     mine = PromptTemplate.objects.filter(owner=user_id).order_by("pk")
     return _json(list(mine.values("title", "body", "language", "is_starter", "use_count")))
+
+
+def _shares(user_id: int) -> str:
+    """What was shared by link. The links themselves are known to nobody but who was given them."""
+    mine = ShareLink.objects.filter(owner=user_id).order_by("created_at", "pk")
+    return _json(list(mine.values("id", "conversation", "title", "messages", "created_at", "revoked_at")))
 
 
 def _conversations(user_id: int) -> list[UUID]:

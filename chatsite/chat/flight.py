@@ -19,7 +19,7 @@ from chatsite.chat.models import Origin, State
 from chatsite.chat.outcome import Outcome
 from chatsite.chat.record import Record
 from chatsite.chat.relay import relay
-from chatsite.engine import engine
+from chatsite.engines import engines
 from inference.errors import EngineError
 from inference.types import Timings, Usage
 from semcache import flights
@@ -37,7 +37,7 @@ async def followed(leader: UUID, record: Record, on_up: Callable[[], None]) -> O
         return None
     on_up()
     try:
-        async with aclosing(engine().attach(str(leader))) as events:
+        async with aclosing(engines().attach(str(leader))) as events:
             return as_follower(await relay(events, record))
     except EngineError as error:
         return as_follower(outcome.of_loss(error))
@@ -66,7 +66,7 @@ async def leader_of(generation: UUID) -> UUID:
 async def resumed(generation: UUID, record: Record) -> Outcome:
     """An answer of another process, from the last checkpoint on. Raises the client's errors."""
     leader = await leader_of(generation)
-    async with aclosing(engine().attach(str(leader), after=record.live.seq)) as events:
+    async with aclosing(engines().attach(str(leader), after=record.live.seq)) as events:
         ended_as = await relay(events, record)
     return ended_as if leader == generation else as_follower(ended_as)
 

@@ -12,14 +12,14 @@ from contextlib import aclosing
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db import Error as DatabaseError
 
 from chatsite.chat import frames, limits
-from chatsite.chat.coalesce import coalesce
 from chatsite.chat.following import followed
 from chatsite.chat.framing import Framer
 from chatsite.chat.live import HandedOver, LiveAnswer
+from chatsite.chat.pace import pace_of_site
+from chatsite.chat.tail import events_of
 from chatsite.errors import SiteError
 from chatsite.health import is_draining
 
@@ -112,9 +112,7 @@ class Followers:
             await self._attached(generation)
 
     async def _stream(self, live: LiveAnswer, framer: Framer, num_seen: int) -> None:
-        config = settings.CONFIG
-        merged = coalesce(live.follow(num_seen), config.coalesce_tokens, config.coalesce_ms / 1000)
-        async with aclosing(merged) as events:
+        async with aclosing(events_of(live, pace_of_site(), num_seen)) as events:
             async for event in events:
                 frame = framer.frame(event)
                 if frame is not None:

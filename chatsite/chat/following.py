@@ -19,10 +19,12 @@ from chatsite.chat import flight, outcome
 from chatsite.chat.events import Counts, Durations, Ended, Reading, Waiting
 from chatsite.chat.live import HandedOver, LiveAnswer
 from chatsite.chat.models import FINAL_STATES, Generation, Origin, State
+from chatsite.chat.pace import AT_END
 from chatsite.chat.running import running, work_to_end
+from chatsite.chat.tail import events_of
 from chatsite.chat.texts import cleaned
 from chatsite.db import run_in_db
-from chatsite.engine import engine
+from chatsite.engines import engines
 from chatsite.errors import NotFound
 from inference.errors import EngineError
 from inference.types import Delta, Prefill, Queued
@@ -84,7 +86,7 @@ async def _has_ended(user_id: int, generation: UUID) -> bool:
     """Follows it to its end; False when the process that makes it gave it up meanwhile."""
     try:
         async with followed(user_id, generation) as found:
-            async for _ in found.live.follow():
+            async for _ in events_of(found.live, AT_END):
                 pass
     except HandedOver:
         return False
@@ -162,7 +164,7 @@ def _end(live: LiveAnswer, row: Generation) -> None:
 
 async def _read_log(live: LiveAnswer) -> None:
     maker = await flight.leader_of(live.generation)
-    async with aclosing(engine().attach(str(maker), after=live.seq)) as events:
+    async with aclosing(engines().attach(str(maker), after=live.seq)) as events:
         async for event in events:
             match event:
                 case Delta(seq, text, token_ids):

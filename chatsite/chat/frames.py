@@ -12,6 +12,8 @@ from uuid import UUID
 
 import msgspec
 
+from chatsite.chat.listing import Listed
+
 
 class ClientFrame(msgspec.Struct, frozen=True, tag_field="type", forbid_unknown_fields=True):
     """From the page."""
@@ -45,6 +47,13 @@ class Regenerate(ClientFrame, tag="regenerate", frozen=True):
     message: UUID  # the answer to replace, or the user message to answer
 
 
+class Continue(ClientFrame, tag="continue", frozen=True):
+    """Lets an answer that ended for its length go on: a new one beside it, whose first delta is the old text."""
+
+    client_message_id: UUID
+    message: UUID
+
+
 class Stop(ClientFrame, tag="stop", frozen=True):
     generation: UUID
 
@@ -67,16 +76,18 @@ class Watch(ClientFrame, tag="watch", frozen=True):
 
 
 class Warm(ClientFrame, tag="warm", frozen=True):
-    """The page opened this conversation or its composer got focus."""
+    """The page opened this conversation or its composer got focus. `draft` is what of the next question stands firm,
+    from people who chose to have it read early."""
 
     conversation: UUID
+    draft: str = ""
 
 
 class Ping(ClientFrame, tag="ping", frozen=True):
     pass
 
 
-FromClient: TypeAlias = Hello | Send | Regenerate | Stop | Attach | Detach | Watch | Warm | Ping
+FromClient: TypeAlias = Hello | Send | Regenerate | Continue | Stop | Attach | Detach | Watch | Warm | Ping
 
 
 class ServerFrame(msgspec.Struct, frozen=True, tag_field="type"):
@@ -164,6 +175,17 @@ class StartedFrame(ServerFrame, tag="started", frozen=True):
     generation: UUID
 
 
+class ChangedFrame(ServerFrame, tag="changed", frozen=True):
+    """A conversation of this person's changed, in whichever tab or program: what the list shows of it from now on.
+
+    `kind` is asked, answered, changed, reworded, erased, or many, which names none: load the list anew.
+    """
+
+    kind: str
+    conversation: UUID | None = None
+    item: Listed | None = None  # null when it is erased
+
+
 class ErrorFrame(ServerFrame, tag="error", frozen=True):
     """Something in a client frame could not be done. `client_message_id` or `generation` names it when known."""
 
@@ -185,7 +207,7 @@ class Draining(ServerFrame, tag="draining", frozen=True):
 
 FromServer: TypeAlias = (
     Welcome | AcceptedFrame | QueuedFrame | PrefillFrame | DeltaFrame | SnapshotFrame | DoneFrame
-    | StartedFrame | ErrorFrame | Pong | Draining
+    | StartedFrame | ChangedFrame | ErrorFrame | Pong | Draining
 )  # fmt: skip
 
 PROTOCOL = 1

@@ -18,8 +18,10 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models.functions import Now
+from psycopg.sql import SQL, Identifier
 
-from chatsite.chat.models import ALLOWED_MOVES, FINAL_STATES, LIVE_STATES, Generation, Message, State
+from chatsite import statements
+from chatsite.chat.models import ALLOWED_MOVES, FINAL_STATES, LIVE_STATES, Generation, State
 
 CHECKPOINT_LEASES = """
 UPDATE chat_generation AS row SET lease_until = statement_timestamp() + make_interval(secs => %s), stored_seq = at.seq
@@ -31,6 +33,25 @@ UPDATE chat_message AS row SET text = at.text, token_ids = at.ids::integer[], to
 FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[]) AS at(generation, text, ids, tokenizer)
 JOIN chat_generation ON chat_generation.id = at.generation WHERE row.id = chat_generation.message_id
 """
+# One statement, which is its own transaction: every answer comes through here.
+MOVE = SQL("""
+WITH moved AS (
+  UPDATE chat_generation SET state = %s{columns} WHERE id = %s AND state = ANY(%s) RETURNING message_id
+), told AS (
+  UPDATE chat_message SET state = %s FROM moved WHERE chat_message.id = moved.message_id
+)
+SELECT count(*) FROM moved
+""")
+# What is read of a row that ends, in the model's order.
+OF_ENDING = ("id", "message_id", "user_id", "api_key_id", "model", "origin", "state", "lease_owner")
+HOLD = f"SELECT {', '.join(OF_ENDING)} FROM chat_generation WHERE id = %s FOR UPDATE"  # noqa: S608 - names of columns
+FINISH = """
+WITH ended AS (UPDATE chat_generation SET {columns} WHERE id = %s RETURNING message_id)
+UPDATE chat_message SET text = %s, token_ids = %s::integer[], tokenizer = %s, state = coalesce(%s, state)
+  FROM ended WHERE chat_message.id = ended.message_id
+"""
+AFTER_S = "statement_timestamp() + make_interval(secs => %s)"
+INSERT = statements.Insert(Generation, {"lease_until": AFTER_S, "deadline_at": AFTER_S})
 # Names this process in leases. Made once per process: a fork that leases must not be taken for its parent.
 _owners: dict[int, str] = {}
 
@@ -45,6 +66,12 @@ def lease_owner() -> str:
 
 def lease_until() -> Any:
     return Now() + timedelta(seconds=settings.CONFIG.lease_s)
+
+
+def queue(row: Generation) -> None:
+    """Stores a generation that begins now and is this process's. By its row the answer is found after a crash."""
+    row.lease_owner = lease_owner()
+    INSERT(row, lease_until=settings.CONFIG.lease_s, deadline_at=settings.CONFIG.deadline_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +94,17 @@ class Ending:
     columns: dict[str, Any] = field(default_factory=dict)
 
 
-def move(generation: UUID, to: State, **columns: Any) -> bool:
+def move(generation: UUID, to: State, **columns: str) -> bool:
     """Moves a generation and its message; False when it is in a state from which there is no such move."""
     sources = [state for state, targets in ALLOWED_MOVES.items() if to in targets]
-    if to in FINAL_STATES:
-        columns["finished_at"] = Now()
-    with transaction.atomic():
-        moved = Generation.objects.filter(pk=generation, state__in=sources).update(state=to, **columns)
-        if moved:
-            Message.objects.filter(generation=generation).update(state=to)
-    return bool(moved)
+    assigned = SQL("").join(SQL(", {} = %s").format(Identifier(name)) for name in columns)
+    finished = SQL(", finished_at = statement_timestamp()" if to in FINAL_STATES else "")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            MOVE.format(columns=assigned + finished), [to, *columns.values(), generation, sources, to]
+        )
+        (num_moved,) = cursor.fetchone()
+    return bool(num_moved)
 
 
 def renew(generation: UUID) -> bool:
@@ -100,13 +128,16 @@ def checkpoint(progress: Mapping[UUID, Progress]) -> set[UUID]:
             ],
         )
         ours = {generation for (generation,) in cursor.fetchall()}
-        kept = [progress[generation] for generation in ours]
-        # Lists of unequal length are no array of arrays, so each travels as the text of one.
-        ids = ["{" + ",".join(map(str, at.token_ids)) + "}" for at in kept]
-        cursor.execute(
-            CHECKPOINT_TEXTS, [list(ours), [at.text for at in kept], ids, [at.tokenizer for at in kept]]
-        )
+        kept = [_columns(progress[generation]) for generation in ours]
+        texts, ids, tokenizers = ([at[column] for at in kept] for column in range(3))
+        cursor.execute(CHECKPOINT_TEXTS, [list(ours), texts, ids, tokenizers])
     return ours
+
+
+def _columns(at: Progress) -> tuple[str, str, str]:
+    """Text, ids and tokenizer. The ids as the text of an array: lists of unequal length are no array of arrays, and
+    Django would look at each number."""
+    return at.text, "{" + ",".join(map(str, at.token_ids)) + "}", at.tokenizer
 
 
 def release(generation: UUID) -> bool:
@@ -134,24 +165,41 @@ def overdue(grace_s: float, limit: int) -> list[UUID]:
     return list(late.values_list("pk", flat=True)[:limit])
 
 
-def finish(generation: UUID, ending: Ending, progress: Progress) -> State:
-    """Stores the answer with its final state; returns the state that stands, which an earlier stop may have set.
+@transaction.atomic(savepoint=False)
+def finish(generation: UUID, ending: Ending, progress: Progress) -> tuple[State, Generation | None]:
+    """Stores the answer with its final state.
 
-    The text is the owner's to store also after a stop from elsewhere: what the page has seen is what is kept.
+    The state that stands, which an earlier stop may have set, and the row as it is then, locked in the transaction. The
+    text is the owner's to store also after a stop from elsewhere: what the page has seen is what is kept.
     """
-    with transaction.atomic():
-        mine = Generation.objects.select_for_update(of=("self",)).filter(
-            pk=generation, lease_owner=lease_owner()
-        )
-        row = mine.values("state").first()
-        if row is None:
-            states = Generation.objects.filter(pk=generation).values_list("state", flat=True)
-            return State(states.first() or State.STOPPED)  # no row: its conversation was erased
-        mine.update(stored_seq=progress.seq, **ending.columns)
-        _store_text(generation, progress)
-        if move(generation, ending.state, finish_reason=ending.finish_reason, error_code=ending.error_code):
-            return ending.state
-    return State(row["state"])
+    held = statements.first(HOLD, [generation])
+    if held is None:
+        return State.STOPPED, None  # its conversation was erased
+    row = Generation.from_db(None, OF_ENDING, held)
+    if row.lease_owner != lease_owner():
+        return State(row.state), row
+    columns = ending.columns | {"stored_seq": progress.seq}
+    if ending.state in ALLOWED_MOVES.get(State(row.state), ()):
+        columns |= {
+            "state": ending.state,
+            "finish_reason": ending.finish_reason,
+            "error_code": ending.error_code,
+        }
+    assigned = [f"{name} = %s" for name in columns]
+    assigned += ["finished_at = statement_timestamp()"] if "state" in columns else []
+    statements.changed(
+        FINISH.format(columns=", ".join(assigned)),
+        [*columns.values(), generation, *_columns(progress), columns.get("state")],
+    )
+    for name, value in columns.items():
+        setattr(row, name, value)
+    return State(row.state), row
+
+
+def place_of(generation: UUID) -> tuple[int, UUID] | None:
+    """Whose answer it is and in which conversation; None where it stands in none, or was erased."""
+    kept = Generation.objects.filter(pk=generation, message__isnull=False)
+    return kept.values_list("user_id", "message__conversation_id").first()
 
 
 def is_erased(generation: UUID) -> bool:
@@ -159,9 +207,3 @@ def is_erased(generation: UUID) -> bool:
     with transaction.atomic():
         row = Generation.objects.select_for_update(no_key=True).filter(pk=generation)
         return row.values("pk").first() is None
-
-
-def _store_text(generation: UUID, progress: Progress) -> None:
-    Message.objects.filter(generation=generation).update(
-        text=progress.text, token_ids=list(progress.token_ids), tokenizer=progress.tokenizer
-    )

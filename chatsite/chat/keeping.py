@@ -1,4 +1,4 @@
-"""Checkpoints of every answer this process makes, in one transaction a second whatever their number.
+"""Checkpoints of every answer this process makes, once a second, many in one transaction.
 
 One keeper per event loop. Knows progress and leases; does not know where a text comes from, nor how it ends.
 """
@@ -20,6 +20,10 @@ from chatsite.chat.generations import Progress
 from chatsite.db import run_in_db
 
 logger = logging.getLogger(__name__)
+
+
+# So many are written down at a time: to put two hundred texts together would hold up all streams for milliseconds.
+PORTION = 32
 
 
 class LeaseLost(Exception):
@@ -58,11 +62,13 @@ class Keeper:
                 logger.exception("checkpoints of %d answers not stored", len(self._kept))
 
     async def _write(self) -> None:
-        kept = dict(self._kept)
-        ours = await _stored({generation: progress() for generation, (progress, _) in kept.items()})
-        for generation, (_, lost) in kept.items():
-            if generation not in ours and not lost.done():
-                lost.set_exception(LeaseLost())
+        kept = list(self._kept.items())
+        for start in range(0, len(kept), PORTION):
+            portion = dict(kept[start : start + PORTION])
+            ours = await _stored({generation: progress() for generation, (progress, _) in portion.items()})
+            for generation, (_, lost) in portion.items():
+                if generation not in ours and not lost.done():
+                    lost.set_exception(LeaseLost())
 
 
 async def _stored(progress: Mapping[UUID, Progress]) -> set[UUID]:

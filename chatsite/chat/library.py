@@ -1,61 +1,26 @@
-"""What a person keeps: the list of conversations, new ones, and changes.
+"""What a person keeps: new conversations, and changes of them. The list is `listing`'s.
 
 Synchronous unless marked; callers go through `run_in_db`. Knows rows, no HTTP.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from chatsite.chat.following import ended_of
-from chatsite.chat.models import FINAL_STATES, Conversation, Generation, Message, Role
-from chatsite.chat.store import locked
-from chatsite.chat.terms import found_in
-from chatsite.chat.texts import checked
+from chatsite.chat.listing import Listed, answering, told
+from chatsite.chat.models import Conversation, Generation, Role
+from chatsite.chat.store import begun_by, locked
 from chatsite.db import run_in_db
 from chatsite.errors import InvalidRequest, NotFound
 
-PAGE = 50
 # The page erases a temporary chat when it is closed; one whose page vanished goes after this time.
 TEMPORARY_LIFE = timedelta(hours=24)
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a list shows: conversations with all words of `query` in title or messages, with `tag`, archived or not."""
-
-    query: str = ""
-    tag: str = ""
-    is_archived: bool = False
-
-
-def conversations(user_id: int, wanted: Wanted, cursor: str) -> tuple[list[Conversation], str | None]:
-    """A page of the list, pinned ones first, then the latest; and the cursor of the next page."""
-    rows = Conversation.objects.filter(owner=user_id, is_temporary=False, is_archived=wanted.is_archived)
-    if query := checked(wanted.query, "q").strip():
-        rows = rows.filter(_found(user_id, query))
-    if wanted.tag:
-        rows = rows.filter(tags__contains=[wanted.tag])
-    if cursor:
-        rows = _after(rows, cursor)
-    found = list(rows.order_by("-is_pinned", "-updated_at", "-id")[: PAGE + 1])
-    page = found[:PAGE]
-    return page, _cursor(page[-1]) if len(found) > PAGE else None
-
-
-def _found(user_id: int, query: str) -> Q:
-    """Conversations whose title has all words, or one of whose finished messages has."""
-    mine = Message.objects.filter(conversation__owner=user_id, state__in=FINAL_STATES)
-    return Q(*found_in("title", query)) | Q(
-        pk__in=mine.filter(*found_in("text", query)).values("conversation")
-    )
 
 
 def owned(user_id: int, conversation: UUID) -> Conversation:
@@ -66,20 +31,36 @@ def owned(user_id: int, conversation: UUID) -> Conversation:
     return row
 
 
-def shown(user_id: int, conversation: UUID) -> Conversation:
-    """The user's conversation with the number of its messages. Raises NotFound."""
+class Shown(Listed, frozen=True):
+    """A conversation without its messages, as the API has it."""
+
+    is_temporary: bool
+    system_prompt: str
+    parameters: dict[str, Any]
+    model: str
+    active_leaf_id: UUID | None
+    num_messages: int
+
+
+def shown(user_id: int, conversation: UUID) -> Shown:
+    """The user's conversation as it is now. Raises NotFound."""
     row = owned(user_id, conversation)
-    row.num_messages = row.messages.count()  # type: ignore[attr-defined]
-    return row
+    is_answering = conversation in answering(user_id)
+    return told(Shown, row, is_answering=is_answering, num_messages=row.messages.count())
 
 
-def make(user_id: int, columns: dict[str, Any]) -> Conversation:
-    """A new conversation of the user's."""
-    return shown(user_id, Conversation.objects.create(owner_id=user_id, **_kept(columns)).pk)
+def make(user_id: int, columns: dict[str, Any], client_message_id: UUID | None = None) -> tuple[Shown, bool]:
+    """A conversation of the user's, and whether it is new: the one for a first message is made once."""
+    columns = _kept(columns) | {"owner_id": user_id}
+    if client_message_id is None:
+        return shown(user_id, Conversation.objects.create(**columns).pk), True
+    name = begun_by(user_id, client_message_id)
+    _, is_new = Conversation.objects.get_or_create(pk=name, defaults=columns)
+    return shown(user_id, name), is_new
 
 
 @transaction.atomic
-def change(user_id: int, conversation: UUID, changes: dict[str, Any]) -> Conversation:
+def change(user_id: int, conversation: UUID, changes: dict[str, Any]) -> Shown:
     """Changes the given fields. Raises NotFound and InvalidRequest."""
     row = locked(user_id, conversation)
     if "active_leaf" in changes:
@@ -143,20 +124,3 @@ async def forgotten_temporary(limit: int) -> list[Conversation]:
 def _forgotten_temporary(limit: int) -> list[Conversation]:
     old = Conversation.objects.filter(is_temporary=True, updated_at__lt=Now() - TEMPORARY_LIFE)
     return list(old.select_related("owner")[:limit])
-
-
-def _cursor(row: Conversation) -> str:
-    return f"{int(row.is_pinned)}_{row.updated_at.isoformat()}_{row.pk}"
-
-
-def _after(rows: QuerySet[Conversation], cursor: str) -> QuerySet[Conversation]:
-    try:
-        pinned, updated_at, pk = cursor.split("_")
-        # In UTC, because an offset may have fractions that PostgreSQL does not read.
-        moment = datetime.fromisoformat(updated_at).astimezone(UTC)
-        is_pinned, last = pinned == "1", UUID(pk)
-    except (ValueError, OverflowError):
-        raise InvalidRequest("cursor is not one that this list gave.") from None
-    older = Q(updated_at__lt=moment) | Q(updated_at=moment, id__lt=last)
-    same_kind = Q(is_pinned=is_pinned) & older
-    return rows.filter(same_kind | Q(is_pinned=False)) if is_pinned else rows.filter(same_kind)

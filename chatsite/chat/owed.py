@@ -18,7 +18,7 @@ from django.utils import timezone
 from chatsite.accounts.ledger import booking
 from chatsite.chat.outcome import STATES
 from chatsite.db import run_in_db
-from chatsite.engine import engine
+from chatsite.engines import engines
 from inference.errors import EngineError, GenerationUnknown
 from inference.types import Done
 
@@ -58,7 +58,7 @@ async def _settle(generation: UUID, since: datetime) -> bool:
 
 
 async def _last_word(generation: UUID) -> Done:
-    async with asyncio.timeout(SAID_WITHIN_S), aclosing(engine().attach(str(generation))) as events:
+    async with asyncio.timeout(SAID_WITHIN_S), aclosing(engines().attach(str(generation))) as events:
         async for event in events:
             if isinstance(event, Done):
                 return event

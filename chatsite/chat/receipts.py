@@ -23,7 +23,7 @@ from chatsite.chat.ending import cancel_in_engine
 from chatsite.chat.models import ErasureReceipt
 from chatsite.chat.owed import settle_these
 from chatsite.db import run_in_db
-from chatsite.engine import engine
+from chatsite.engines import engines
 from chatsite.errors import NotFound
 from inference.errors import EngineError
 from inference.types import Owner
@@ -111,13 +111,13 @@ async def _engine_told(traces: Traces) -> dict[str, int | None]:
         ended = [await cancel_in_engine(generation) for generation in traces.live]
         await settle_these(traces.live)
         whole = [owner for owner in traces.owners if not owner.conversation]
-        blocks = [await engine().forget(owner) for owner in whole]
+        blocks = [await engines().forget(owner) for owner in whole]
         # What a user has in memory is counted by now: the rest may overlap, for it is on disk or nowhere.
         at_once = asyncio.Semaphore(FORGOTTEN_AT_ONCE if whole else 1)
 
         async def forgotten(owner: Owner) -> int:
             async with at_once:
-                return await engine().forget(owner)
+                return await engines().forget(owner)
 
         blocks += await asyncio.gather(*(forgotten(owner) for owner in traces.owners if owner.conversation))
     except EngineError as error:

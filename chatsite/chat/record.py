@@ -24,7 +24,7 @@ from chatsite.chat.live import LiveAnswer
 from chatsite.chat.models import FINAL_STATES, Generation, Message, Origin, State
 from chatsite.chat.outcome import Outcome
 from chatsite.db import run_in_db
-from inference.types import Segment, TokenLogprob, Usage
+from inference.types import EngineInfo, Segment, TokenLogprob, Usage
 
 logger = logging.getLogger(__name__)
 
@@ -41,25 +41,35 @@ class Record:
     """
 
     def __init__(
-        self, live: LiveAnswer, adopted: Message | None = None, begun: Segment | None = None
+        self, live: LiveAnswer, adopted: Message | None = None, begun: Segment | None = None, model: str = ""
     ) -> None:
-        """`begun` is an answer behind which this one goes on."""
+        """`begun` is an answer behind which this one goes on, `model` the one that is asked."""
         ledger = adopted or begun
         self.live = live
         self.token_ids = list(ledger.token_ids) if ledger else []
         self.tokenizer = ledger.tokenizer if ledger else ""
+        self.model = model
+        self.revision = ""
+        self._keeps_ids = True
         self.prompt_tokens = 0
         self._num_seen = 0
         self._is_adopted = adopted is not None
         self._began = time.monotonic()
         self._first_text_ms = 0.0
 
+    def made_by(self, info: EngineInfo) -> None:
+        """Who makes it. Ids of two tokenizers spell no text: what another one's model began is kept as text alone."""
+        if self.token_ids and self.tokenizer != info.tokenizer:
+            self.token_ids, self._keeps_ids = [], False
+        self.model, self.tokenizer, self.revision = info.model, info.tokenizer, info.revision
+
     def add_text(
         self, seq: int, text: str, token_ids: tuple[int, ...], logprobs: tuple[TokenLogprob, ...] = ()
     ) -> None:
         if not self._first_text_ms:
             self._first_text_ms = self._elapsed_ms()
-        self.token_ids.extend(token_ids)
+        if self._keeps_ids:
+            self.token_ids.extend(token_ids)
         self._num_seen += len(token_ids)
         self.live.add_text(seq, text, len(token_ids), logprobs)
 
@@ -116,8 +126,7 @@ class Record:
 def _finish(generation: UUID, outcome: Outcome, durations: Durations, progress: Progress) -> State:
     ending = Ending(outcome.state, outcome.finish_reason, outcome.error_code, outcome.columns(durations))
     with transaction.atomic():
-        standing = generations.finish(generation, ending, progress)
-        row = Generation.objects.filter(pk=generation).first()
+        standing, row = generations.finish(generation, ending, progress)
         if row is not None and standing in FINAL_STATES and outcome.refusal is None:
             booking.book(row, outcome, durations)
         if standing in FINAL_STATES:

@@ -1,6 +1,6 @@
 """THE flow: one question becomes one answer, whoever asked and wherever it comes from. Read `answer` first.
 
-Every door goes through here: `/v1` through `reply(turn)`, conversations through `ask`, which stores first. Everything
+Every door goes through here: `/v1` through `begun(turns)`, conversations through `ask`, which stores first. Everything
 accepted ends in exactly one `Ended`. Knows no transport; a task makes the answer, and doors follow its live text.
 """
 
@@ -8,29 +8,33 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 
 from django.conf import settings
 
 from chatsite.chat import again_asked, flight, generations, outcome, semantic
-from chatsite.chat.admission import admitted
 from chatsite.chat.ending import cancel_in_engine, completed, kept, said, settled
-from chatsite.chat.events import Accepted, ReplyEvent
+from chatsite.chat.events import Accepted
 from chatsite.chat.live import LiveAnswer
 from chatsite.chat.models import State
+from chatsite.chat.notices import Kind, board
 from chatsite.chat.outcome import Outcome
+from chatsite.chat.pace import Pace
 from chatsite.chat.record import Record
 from chatsite.chat.relay import relay, replay
 from chatsite.chat.running import running
 from chatsite.chat.semantic import Looked
+from chatsite.chat.tail import Tail
 from chatsite.chat.turn import Turn
 from chatsite.db import run_in_db
-from chatsite.engine import engine, engine_info
+from chatsite.engine import Engine
+from chatsite.engines import engines
 from chatsite.metrics import observe_refusal, observe_reply
 from inference.errors import EngineError, ModelLoading
-from inference.types import GenerateRequest, Owner, Submitted
+from inference.types import GenerateRequest, Submitted
 from semcache.service import Hit
 from semcache.service import Outcome as Found
 
@@ -41,26 +45,24 @@ LOADING_STEP_S = 0.5
 LAST_WORD_WITHIN_S = 2.0
 
 
-async def reply(turn: Turn) -> AsyncGenerator[ReplyEvent]:
-    """The events of one answer. Raises ReplyRefused before the first of them.
+def begun(turns: Sequence[Turn], pace: Pace) -> Tail:
+    """What is said of the answers to `turns`, which were admitted. Its `next` raises the refusal of any.
 
-    A turn that was not counted yet is (`admission.admitted`, where doors count several at once).
-    Closing the iterator of a `/v1` turn cancels the answer at once; that of a stored one goes on without a listener.
+    Closing it cancels those that are not complete.
     """
-    if turn.stored is None and turn.standings is None:
-        (turn,) = await admitted([turn])
-    live = running().begin(LiveAnswer(turn.generation), lambda live: answer(turn, live))
-    try:
-        async for event in live.follow():
-            yield event
-    finally:
-        if turn.stored is None:
-            await running().abandon(turn.generation)
+
+    async def abandon() -> None:
+        await asyncio.gather(*(running().abandon(turn.generation) for turn in turns))
+
+    tail = Tail(pace, on_close=abandon)
+    for turn in turns:
+        tail.add(running().begin(LiveAnswer(turn.generation), partial(answer, turn)))
+    return tail
 
 
 async def answer(turn: Turn, live: LiveAnswer) -> None:
     """The life of one answer: look up, else ask the engine, relay, and store the end, shielded."""
-    record = Record(live, begun=turn.begun)
+    record = Record(live, begun=turn.begun, model=turn.model)
     if (stored := turn.stored) is not None:
         live.say(Accepted(turn.generation, stored.conversation, stored.user_message, stored.answer))
     try:
@@ -90,9 +92,9 @@ async def _replay(turn: Turn, record: Record, looked: Looked, hit: Hit) -> Outco
 
 async def _generate(turn: Turn, record: Record, looked: Looked | None) -> tuple[Looked | None, Outcome]:
     """By the engine for this question, or for somebody who asks the same at this moment."""
-    info = await engine_info()
+    info = await engines().foremost(turn.model, turn.kv_owner, turn.segments)
     if info is not None:
-        record.tokenizer = info.tokenizer
+        record.made_by(info)
     columns = {"engine": info.engine, "model": info.model} if info else {}
     if not await run_in_db(generations.move, turn.generation, State.RUNNING, **columns):
         return looked, outcome.STOPPED  # before it began
@@ -123,26 +125,28 @@ async def _lead_or_follow(turn: Turn, record: Record, looked: Looked) -> tuple[L
 
 async def _lead(turn: Turn, record: Record, looked: Looked | None) -> Outcome:
     try:
-        submitted = await _submit(turn)
+        engine, submitted = await _submit(turn)
     except EngineError as error:
         await semantic.disband(looked)
         return outcome.of_refusal(error)
+    if engine.info is not None:
+        record.made_by(engine.info)
     record.prompt_tokens = submitted.prompt_tokens
     await semantic.depart(looked, trimmed_messages=submitted.trimmed_messages)
     _accept_api(turn, record.live, looked, submitted.trimmed_messages)
     try:
-        async with aclosing(engine().attach(str(turn.generation))) as events:
+        async with aclosing(engine.client.attach(str(turn.generation))) as events:
             return await relay(events, record)
     except EngineError as error:
         return outcome.of_loss(error)
 
 
-async def _submit(turn: Turn) -> Submitted:
+async def _submit(turn: Turn) -> tuple[Engine, Submitted]:
     """Hands the question to the engine. A stored one waits while the core is started again; `/v1` callers come back."""
     give_up_at = time.monotonic() + LOADING_PATIENCE_S
     while True:
         try:
-            return await engine().submit(engine_request(turn))
+            return await engines().submit(engine_request(turn), turn.model)
         except ModelLoading:
             if turn.stored is None or time.monotonic() >= give_up_at:
                 raise
@@ -164,6 +168,8 @@ async def _conclude(turn: Turn, record: Record, looked: Looked | None, ended_as:
         await semantic.land(turn, looked, record, took_ms=durations.making_ms, is_whole=is_whole)
     ended = await said(record, ended_as, standing, durations)
     observe_reply(ended, door="v1" if turn.stored is None else "socket")
+    if turn.stored is not None:
+        await board.changed(turn.caller.user_id, Kind.ANSWERED, [turn.stored.conversation])
 
 
 async def _leave(turn: Turn, record: Record) -> None:
@@ -184,7 +190,7 @@ async def _cut_off(turn: Turn, record: Record) -> Outcome:
     try:
         async with (
             asyncio.timeout(LAST_WORD_WITHIN_S),
-            aclosing(engine().attach(str(turn.generation), after=record.live.seq)) as events,
+            aclosing(engines().attach(str(turn.generation), after=record.live.seq)) as events,
         ):
             return await relay(events, record)
     except (EngineError, TimeoutError):
@@ -218,7 +224,7 @@ def engine_request(turn: Turn) -> GenerateRequest:
     return GenerateRequest(
         generation_id=str(turn.generation),
         segments=(*turn.segments, turn.begun) if turn.begun else turn.segments,
-        owner=Owner(turn.caller.tenant, turn.caller.owner, turn.conversation),
+        owner=turn.kv_owner,
         sampling=turn.sampling,
         priority=turn.priority,
         is_offline=turn.is_offline,

@@ -22,7 +22,7 @@ from chatsite.chat import generations
 from chatsite.chat.record import Record
 from chatsite.chat.turn import Turn
 from chatsite.db import run_in_db
-from chatsite.engine import engine, engine_info
+from chatsite.engines import engines, served
 from chatsite.metrics import observe_lookup
 from inference.errors import EncoderFailed, EngineError, NotSupported
 from inference.types import EngineInfo, Sampling, Segment
@@ -54,13 +54,13 @@ async def look_up(turn: Turn) -> Looked | None:
     """None when the cache was not asked. It keeps its own time budget: late is a miss with a reason."""
     if not settings.CONFIG.cache_enabled or not (turn.cache.may_read or turn.cache.may_store):
         return None
-    info = await engine_info()
+    info, known = await engines().foremost(turn.model, turn.kv_owner, turn.segments), await served()
     if info is None or not turn.segments or turn.segments[-1].role != "user":
         return None
-    question = question_of(turn, info)
+    question = question_of(turn, info, known.embedder)
     try:
         decision = await service.lookup(
-            question, embedding_by(info.embedder), verify if info.verifier else None
+            question, embedding_by(known.embedder), verify if known.verifier else None
         )
     except Exception:  # the cache is optional: its own bugs must not cost an answer
         logger.exception("the semantic cache failed")
@@ -109,7 +109,10 @@ async def disband(looked: Looked | None) -> None:
 
 
 async def _remember(turn: Turn, looked: Looked, record: Record, took_ms: float) -> None:
-    """Gives a complete answer to the cache, which may decline it."""
+    """Gives a complete answer to the cache, which may decline it. One that another model made than the one that was
+    looked up, because its engine was started again in between, is no answer to that question."""
+    if record.revision != looked.question.model_revision:
+        return
     answer = Answer(
         text=record.live.text,
         token_ids=tuple(record.token_ids),
@@ -137,7 +140,7 @@ def forget_erased(generation: UUID) -> None:
             service.forget([generation])
 
 
-def question_of(turn: Turn, info: EngineInfo) -> Question:
+def question_of(turn: Turn, info: EngineInfo, embedder: str) -> Question:
     """The cache's question: the last message as text, everything before it as a hash."""
     leading = leading_of(turn.segments)
     system = "\n".join(segment.text for segment in leading)
@@ -153,7 +156,7 @@ def question_of(turn: Turn, info: EngineInfo) -> Question:
         system_prompt=system,
         parameters=canonical(turn.sampling),
         temperature=turn.sampling.temperature,
-        embedder=info.embedder,
+        embedder=embedder,
         epoch=settings.CONFIG.cache_epoch,
         may_read=turn.cache.may_read,
         may_store=turn.cache.may_store,
@@ -198,7 +201,7 @@ def embedding_by(embedder: str) -> Embed:
 
     async def embed(texts: list[str]) -> list[Sequence[float]]:
         try:
-            made = await engine().embed(texts)
+            made = await engines().embed(texts)
         except EncoderFailed as error:
             raise ValueError(error.message) from error
         except EngineError as error:
@@ -212,7 +215,7 @@ def embedding_by(embedder: str) -> Embed:
 
 async def verify(pairs: list[tuple[str, str]]) -> list[float]:
     try:
-        return await engine().verify(pairs)
+        return await engines().verify(pairs)
     except NotSupported as error:  # an engine that was started again without one
         raise NoVerifier from error
     except EngineError as error:

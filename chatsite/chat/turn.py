@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from inference.types import Sampling, Segment
+from inference.types import Owner, Sampling, Segment
 
 if TYPE_CHECKING:
     from chatsite.accounts.quotas.standing import Standing
@@ -57,6 +57,7 @@ class Turn:
     caller: Caller
     generation: UUID
     segments: tuple[Segment, ...]
+    model: str = ""  # by which it is asked to be answered; empty: the first one that is served
     sampling: Sampling = field(default_factory=Sampling)
     conversation: str = ""
     cache: CacheControl = field(default_factory=CacheControl)
@@ -72,3 +73,7 @@ class Turn:
     begun: Segment | None = None
     # How the caller's quotas stood when this was counted; None before that.
     standings: tuple[Standing, ...] | None = None
+
+    @property
+    def kv_owner(self) -> Owner:
+        return Owner(self.caller.tenant, self.caller.owner, self.conversation)

@@ -18,7 +18,8 @@ from chatsite.accounts.models import User
 from chatsite.chat import frames
 from chatsite.chat.models import Conversation
 from chatsite.db import run_in_db
-from chatsite.engine import engine_info
+from chatsite.engines import served
+from chatsite.static_files import modules_of
 
 # No script of this page makes markup from strings; this makes the browser see to it.
 TRUSTED_TYPES = {"require-trusted-types-for": ["'script'"], "trusted-types": ["'none'"]}
@@ -33,22 +34,33 @@ async def chat(request: HttpRequest, conversation: UUID | None = None) -> HttpRe
         return redirect("signin")
     if conversation is not None and not await run_in_db(_owns, user.pk, conversation):
         raise Http404
-    context = {"boot": await _boot(user, conversation), "user": user}
+    context = {"boot": await _boot(user, conversation), "user": user, "modules": modules_of("chat/main.js")}
     response = render(request, "chat/page.html", context)
     response._csp_update = TRUSTED_TYPES  # type: ignore[attr-defined]  # django-csp's decorator is for sync views
     return response
 
 
 async def _boot(user: User, conversation: UUID | None) -> dict[str, Any]:
-    info = await engine_info()
-    model = info and {"name": info.model, "is_trial": info.is_trial_model, "max_context": info.max_context}
+    models = [
+        {"name": info.model, "is_trial": info.is_trial_model, "max_context": info.max_context}
+        for info in (await served()).models
+    ]
     return {
         "protocol": frames.PROTOCOL,
-        "user": {"name": user.get_username(), "is_guest": user.is_guest, "is_staff": user.is_staff},
-        "model": model,
+        "user": {
+            "name": user.get_username(),
+            "is_guest": user.is_guest,
+            "is_staff": user.is_staff,
+            "has_password": user.has_usable_password(),
+        },
+        "models": models,
         "conversation": str(conversation) if conversation else None,
         "language": get_language(),
-        "limits": {"max_message_chars": settings.CONFIG.max_message_chars},
+        "can_share": settings.CONFIG.sharing,
+        "limits": {
+            "max_message_chars": settings.CONFIG.max_message_chars,
+            "max_import_bytes": settings.CONFIG.max_import_bytes,
+        },
     }
 
 

@@ -169,12 +169,14 @@ class ModelsRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class ModelsReply(_message.Message):
-    __slots__ = ("chat_model", "embedding_model")
+    __slots__ = ("chat_model", "embedding_model", "chat_models")
     CHAT_MODEL_FIELD_NUMBER: _ClassVar[int]
     EMBEDDING_MODEL_FIELD_NUMBER: _ClassVar[int]
+    CHAT_MODELS_FIELD_NUMBER: _ClassVar[int]
     chat_model: str
     embedding_model: str
-    def __init__(self, chat_model: _Optional[str] = ..., embedding_model: _Optional[str] = ...) -> None: ...
+    chat_models: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, chat_model: _Optional[str] = ..., embedding_model: _Optional[str] = ..., chat_models: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class EmbedRequest(_message.Message):
     __slots__ = ("model", "input")

@@ -24,8 +24,9 @@ class ChatService(ChatServicer):
 
     async def Models(self, request: pb.ModelsRequest, context: Context) -> pb.ModelsReply:
         async with calling(context, SCOPES):
-            info = await served()
-        return pb.ModelsReply(chat_model=info.model, embedding_model=info.embedder)
+            known = await served()
+        names = [info.model for info in known.models]
+        return pb.ModelsReply(chat_model=names[0], embedding_model=known.embedder, chat_models=names)
 
     async def Embed(self, request: pb.EmbedRequest, context: Context) -> pb.EmbedReply:
         async with calling(context, ("embeddings",)) as caller:

@@ -7,18 +7,19 @@ Knows the client's requests by their ids, and how many there may be at a time. E
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any
 
 from chatsite.chat.admission import admitted
 from chatsite.chat.events import Accepted, Ended, Piece, Reading, Waiting
-from chatsite.chat.turn import Caller
+from chatsite.chat.pace import pace_of_site
+from chatsite.chat.reply import begun
+from chatsite.chat.tail import AnswerEvent
+from chatsite.chat.turn import Caller, Turn
 from chatsite.grpc_door import chat_pb2 as pb
 from chatsite.grpc_door import forms
 from chatsite.grpc_door.errors import failed_of
 from chatsite.v1 import schema
-from chatsite.v1.answers import AnswerEvent, streamed
 from chatsite.v1.catalog import served_chat_model
 from chatsite.v1.errors import ApiError, failure_of, invalid, stopped, told_of
 from chatsite.v1.tools import Reader, chat_offer
@@ -97,15 +98,22 @@ class Talk:
             info = await served_chat_model(asked.model or "")
             offer = chat_offer(asked, info)
             turns = await admitted(chat_turns(asked, "", self._caller, info, offer))
-            readers = [offer.reader() for _ in turns]
-            async with aclosing(streamed(turns)) as events:
-                async for event in events:
-                    await self._tell(name, event, readers[event[0]])
+            await self._tell_all(name, turns, [offer.reader() for _ in turns])
         except asyncio.CancelledError:
             await self._say(name, failed=failed_of(stopped()))
             raise
         except Exception as error:
             await self._say(name, failed=failed_of(told_of(error, "the gRPC door")))
+
+    async def _tell_all(self, name: str, turns: Sequence[Turn], readers: Sequence[Reader]) -> None:
+        """Until all answers are complete. Raises what ends one of them."""
+        tail, num_ended = begun(turns, pace_of_site()), 0
+        try:
+            while num_ended < len(turns) and (event := await tail.next()) is not None:
+                await self._tell(name, event, readers[event[0]])
+                num_ended += isinstance(event[1], Ended)
+        finally:
+            await tail.close()
 
     async def _tell(self, name: str, event: AnswerEvent, reader: Reader) -> None:
         """Raises ApiError for every end but that of a complete answer."""

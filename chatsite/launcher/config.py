@@ -28,7 +28,9 @@ class LauncherConfig:
         "REDIS_URL", "", "Redis-protocol server; empty starts the embedded one.", is_secret=True
     )
     engine_address: str = setting(
-        "ENGINE_ADDRESS", "", "A running engine; empty starts one beside the web server."
+        "ENGINE_ADDRESS",
+        "",
+        "A running engine, or several, comma separated; empty starts one beside the web server.",
     )
     secret_key: str = setting(
         "SECRET_KEY", "", "Signs sessions; empty generates one and keeps it.", is_secret=True

@@ -15,8 +15,9 @@ from inference.tools.functions import CHOICES, MAX_FUNCTIONS, NAME
 NULL = {"type": "null"}
 NAME_OF_CALLED = {"type": "string", "pattern": f"^{NAME.pattern}$"}
 NAME_OF_FUNCTION = NAME_OF_CALLED | {"description": f"None of: {', '.join(sorted(CHOICES))}."}
+CALL_ID = {"type": ["string", "null"]}
 ARGUMENTS = {
-    "type": "string",
+    "type": ["string", "null"],
     "description": "The arguments as the JSON text of an object.",
     "examples": ["{}"],
 }
@@ -30,6 +31,7 @@ FUNCTION = {
     "strict": {"anyOf": [{"type": "boolean"}, NULL]},
 }
 PARALLEL = {"parallel_tool_calls": {"anyOf": [{"type": "boolean"}, NULL]}}
+MAY_BE_NOTHING = {"anyOf": [{"type": "string"}, {"type": "array", "items": refs.schema("Part")}]}
 CALLS = {"type": "array", "items": refs.schema("MadeCall"), "minItems": 1, "maxItems": MAX_CALLS}
 
 
@@ -64,7 +66,7 @@ RESPONSES = PARALLEL | {
 
 
 def tool_schemas(text_content: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """By name. `text_content` is what a message says."""
+    """By name. `text_content` is what a message says that must say something."""
     of_function = {"type": {"const": "function"}}
     kind = {"type": {"anyOf": [{"const": "function"}, NULL]}}
     called = {"name": NAME_OF_CALLED, "arguments": ARGUMENTS}
@@ -76,18 +78,18 @@ def tool_schemas(text_content: dict[str, Any]) -> dict[str, dict[str, Any]]:
             "function",
         ),
         "CallingMessage": _object(
-            {"role": {"const": "assistant"}, "content": {"anyOf": [text_content, NULL]}, "tool_calls": CALLS},
+            {"role": {"const": "assistant"}, "content": {"anyOf": [MAY_BE_NOTHING, NULL]}, "tool_calls": CALLS},
             "role", "tool_calls",
         ),
         "ResultMessage": _object(
-            {"role": {"const": "tool"}, "content": text_content, "tool_call_id": {"type": "string"}}, "role", "content"
+            {"role": {"const": "tool"}, "content": text_content, "tool_call_id": CALL_ID}, "role", "content"
         ),
         "CallItem": _object(
-            {"type": {"const": "function_call"}, "call_id": {"type": "string"}} | called,
+            {"type": {"const": "function_call"}, "call_id": CALL_ID} | called,
             "type", "name",
         ),
         "ResultItem": _object(
-            {"type": {"const": "function_call_output"}, "call_id": {"type": "string"}, "output": text_content},
+            {"type": {"const": "function_call_output"}, "call_id": CALL_ID, "output": MAY_BE_NOTHING},
             "type", "output",
         ),
     }  # fmt: skip

@@ -17,6 +17,7 @@ from chatsite.v1.limits import X_WARNING
 KEY = "key"
 JSON = "application/json"
 EVENTS = "text/event-stream"
+DONE = "[DONE]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,22 +149,23 @@ def _answer(operation: Operation) -> dict[str, Any]:
     if not operation.events:
         headers = {"headers": QUOTA_HEADERS} if operation.body else {}
         return {"description": "OK", "content": content} | headers
-    content[EVENTS] = {
-        # OpenAPI 3.1 has no word for the items of a stream: this is one event, as 3.2 says with `itemSchema`.
-        "schema": {
-            "type": "object",
-            "title": "ServerSentEvent",
-            "description": "One of the events of the stream. `data` holds one object, or at last `[DONE]`.",
-            "properties": {
-                "event": {"type": "string"},
-                "data": {
-                    "type": "string",
-                    "contentMediaType": JSON,
-                    "contentSchema": refs.schema(operation.events),
-                },
-            },
-            "required": ["data"],
-        },
-        "example": operation.event,
-    }
+    content[EVENTS] = {"schema": _event(operation.events), "example": operation.event}
     return {"description": "OK", "headers": ANSWER_HEADERS, "content": content}
+
+
+def _event(held: str) -> dict[str, Any]:
+    """OpenAPI 3.1 has no word for the items of a stream: this is one event, as 3.2 says with `itemSchema`."""
+    one = {"type": "string", "contentMediaType": JSON, "contentSchema": refs.schema(held)}
+    # A response's last event has a type of its own and needs no mark.
+    is_marked = held != "ResponseEvent"
+    return {
+        "type": "object",
+        "title": "ServerSentEvent",
+        "description": "One of the events of the stream. `data` holds one object"
+        + (", or at last `[DONE]`." if is_marked else "."),
+        "properties": {
+            "event": {"type": "string"},
+            "data": {"anyOf": [{"const": DONE}, one]} if is_marked else one,
+        },
+        "required": ["data"],
+    }

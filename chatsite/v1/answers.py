@@ -5,22 +5,15 @@ Knows turns and events. Knows neither HTTP nor the shape in which the client wan
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from django.conf import settings
-
-from chatsite.chat.coalesce import coalesce
-from chatsite.chat.events import Accepted, Counts, Ended, Piece, ReplyEvent
-from chatsite.chat.reply import reply
+from chatsite.chat.events import Accepted, Counts, Ended, Piece
+from chatsite.chat.pace import AT_END
+from chatsite.chat.reply import begun
 from chatsite.chat.turn import Turn
-from chatsite.sse import Pump
-from chatsite.v1.errors import ApiError, failure_of
-from inference.choices import merged
+from chatsite.v1.errors import failure_of
 from inference.types import TokenLogprob
-
-AnswerEvent = tuple[int, ReplyEvent]
 
 
 @dataclass(slots=True)
@@ -61,29 +54,17 @@ async def gathered(turns: Sequence[Turn]) -> tuple[list[Answer], Accepted | None
     """All answers, whole, and what was said when they were accepted. Raises what ends one of them."""
     answers = [Answer() for _ in turns]
     accepted: Accepted | None = None
-    # When the client goes away Django cancels this coroutine, and leaving the block ends the generations.
-    async with aclosing(merged([reply(turn) for turn in turns])) as events:
-        async for index, event in events:
-            match event:
-                case Accepted():
-                    accepted = event
-                case Piece():
-                    answers[index].add(event)
-                case Ended():
-                    answers[index].end(event)
-    if any(answer.ended is None for answer in answers):
-        raise ApiError(500, "internal_error", "The answer ended without saying how.")
+    tail = begun(turns, AT_END)
+    try:
+        while not all(answer.ended for answer in answers):
+            match await tail.next():
+                case _, Accepted() as accepted:
+                    pass
+                case index, Piece() as piece:
+                    answers[index].add(piece)
+                case index, Ended() as ended:
+                    answers[index].end(ended)
+    finally:
+        # Also when the client goes away: then Django cancels this coroutine.
+        await tail.close()
     return answers, accepted
-
-
-def streamed(turns: Sequence[Turn]) -> AsyncGenerator[AnswerEvent]:
-    """The events of all answers, by choice, in the order of their arrival. Closing it ends the generations."""
-    config = settings.CONFIG
-    return merged(
-        [coalesce(reply(turn), config.coalesce_tokens, config.coalesce_ms / 1000) for turn in turns]
-    )
-
-
-def pumped(turns: Sequence[Turn]) -> Pump[AnswerEvent]:
-    """The same for a reader that may look away. The caller closes it."""
-    return Pump(streamed(turns))

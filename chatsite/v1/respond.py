@@ -9,9 +9,11 @@ from django.http.response import HttpResponseBase
 
 from chatsite.accounts.grants import Grant
 from chatsite.chat.admission import admitted
+from chatsite.chat.pace import pace_of_site
+from chatsite.chat.reply import begun
 from chatsite.chat.turn import Turn
 from chatsite.sse import HEADERS
-from chatsite.v1.answers import gathered, pumped
+from chatsite.v1.answers import gathered
 from chatsite.v1.formats import Form, answer_headers
 from chatsite.v1.limits import limit_headers
 from chatsite.v1.stream import read_head, stream
@@ -36,11 +38,11 @@ async def _whole(turns: Sequence[Turn], form: Form) -> HttpResponseBase:
 
 
 async def _streamed(turns: Sequence[Turn], form: Form) -> HttpResponseBase:
-    pump = pumped(turns)
+    tail = begun(turns, pace_of_site())
     try:
-        accepted, early = await read_head(pump, len(turns))
+        accepted, early = await read_head(tail, len(turns))
     except BaseException:
-        await pump.close()
+        await tail.close()
         raise
-    lines = stream(form, pump, early, len(turns), Grant.of_key(turns[0].caller))
+    lines = stream(form, tail, early, len(turns), Grant.of_key(turns[0].caller))
     return StreamingHttpResponse(lines, headers=HEADERS | answer_headers(accepted))

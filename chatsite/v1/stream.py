@@ -12,9 +12,10 @@ from contextlib import aclosing
 
 from chatsite.accounts.grants import Grant, watch
 from chatsite.chat.events import Accepted, Ended, Piece
+from chatsite.chat.tail import AnswerEvent, Tail
 from chatsite.errors import AccessEnded
-from chatsite.sse import KEEP_ALIVE_S, Pump
-from chatsite.v1.answers import Answer, AnswerEvent
+from chatsite.sse import KEEP_ALIVE_S
+from chatsite.v1.answers import Answer
 from chatsite.v1.errors import told_of
 from chatsite.v1.formats import KEEP_ALIVE, Form
 
@@ -22,7 +23,7 @@ from chatsite.v1.formats import KEEP_ALIVE, Form
 HEAD_WAIT_S = 2.0
 
 
-async def read_head(pump: Pump[AnswerEvent], num_answers: int) -> tuple[Accepted | None, list[AnswerEvent]]:
+async def read_head(tail: Tail, num_answers: int) -> tuple[Accepted | None, list[AnswerEvent]]:
     """What was said when all answers were accepted, None when that takes too long; and what came meanwhile.
 
     Raises the refusal when there is one.
@@ -32,7 +33,7 @@ async def read_head(pump: Pump[AnswerEvent], num_answers: int) -> tuple[Accepted
     num_accepted = 0
     give_up_at = time.monotonic() + HEAD_WAIT_S
     while num_accepted < num_answers:
-        coming = await pump.next(max(0.0, give_up_at - time.monotonic()))
+        coming = await tail.next(max(0.0, give_up_at - time.monotonic()))
         if coming is None:
             break
         if isinstance(coming[1], Accepted):
@@ -43,22 +44,22 @@ async def read_head(pump: Pump[AnswerEvent], num_answers: int) -> tuple[Accepted
 
 
 async def stream(
-    form: Form, pump: Pump[AnswerEvent], early: Sequence[AnswerEvent], num_answers: int, grant: Grant
+    form: Form, tail: Tail, early: Sequence[AnswerEvent], num_answers: int, grant: Grant
 ) -> AsyncGenerator[bytes]:
     """The bytes of the answers, while `grant` holds. Closing the generator cancels the generations."""
     try:
-        with watch.watching(grant, lambda: pump.break_off(AccessEnded())):
-            async with aclosing(_lines(form, pump, early, num_answers)) as lines:
+        with watch.watching(grant, lambda: tail.break_off(AccessEnded())):
+            async with aclosing(_lines(form, tail, early, num_answers)) as lines:
                 async for line in lines:
                     yield line
     except Exception as error:
         yield form.fail(told_of(error, "a stream"))
     finally:
-        await pump.close()
+        await tail.close()
 
 
 async def _lines(
-    form: Form, pump: Pump[AnswerEvent], early: Sequence[AnswerEvent], num_answers: int
+    form: Form, tail: Tail, early: Sequence[AnswerEvent], num_answers: int
 ) -> AsyncGenerator[bytes]:
     """Until all answers are complete. Raises what ends one of them."""
     for line in form.begin():
@@ -68,7 +69,7 @@ async def _lines(
     silent_since = time.monotonic()
     while not all(answer.ended for answer in answers):
         lines: list[bytes] = []
-        match coming.popleft() if coming else await pump.next(KEEP_ALIVE_S):
+        match coming.popleft() if coming else await tail.next(KEEP_ALIVE_S):
             case index, Piece() as piece:
                 answers[index].add(piece)
                 lines = form.piece(index, piece)

@@ -108,6 +108,7 @@ def turns_of(
             caller=caller,
             generation=uuid4(),
             segments=segments,
+            model=request.model or "",
             sampling=sampling,
             conversation=_conversation(request),
             cache=cache_control(cache_header, request, may_cache=may_cache),

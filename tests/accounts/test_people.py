@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -46,6 +47,29 @@ def test_the_right_password_signs_in_and_goes_on(client: Client, make_user: Make
     response = client.post("/signin", {"username": "ann", "password": PASSWORD, "next": "/c/x"})
     assert (response.status_code, response["location"]) == (302, "/c/x")
     assert is_signed_in(client)
+
+
+def test_what_is_wrong_with_a_new_password_stands_where_it_is_chosen(client: Client, db: None) -> None:
+    response = client.post("/signup", NEW | {"password1": "12345", "password2": "12345"})
+    errors = response.context["form"].errors
+    assert "too short" in str(errors["password1"]) and "password2" not in errors
+
+
+@pytest.mark.parametrize(
+    ("wrong", "focused"),
+    [
+        ({}, "username"),
+        ({"username": "guest-x"}, "username"),
+        ({"password1": "12345", "password2": "12345"}, "password1"),
+        ({"password2": "another"}, "password2"),
+    ],
+)
+def test_the_first_field_that_was_refused_has_the_focus(
+    client: Client, db: None, wrong: dict[str, str], focused: str
+) -> None:
+    page = client.post("/signup", NEW | wrong) if wrong else client.get("/signup")
+    inputs = [tag for tag in re.findall("<input[^>]*>", page.content.decode()) if "autofocus" in tag]
+    assert len(inputs) == 1 and f'name="{focused}"' in inputs[0]
 
 
 @pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example", "javascript:alert(1)"])

@@ -18,12 +18,13 @@ from uuid import UUID, uuid4
 import pytest
 from django.conf import settings as site
 from django.db import IntegrityError, connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from chatsite import statements
 from chatsite.accounts.models import Quota, QuotaHold, QuotaUse, Tenant, UsageRecord, User
 from chatsite.accounts.quotas import admission, settlement
 from chatsite.accounts.quotas.refusals import QuotaExceeded
@@ -207,7 +208,6 @@ HOSTILE = [Step(0, (MOST, MOST), 0.5, "settled") for _ in range(6)] + [
 ]
 NARROW = Limits(tenant_requests=5, tenant_tokens=900, user_requests=3, user_tokens=600)
 FEW_TOKENS = Limits(tenant_requests=90, tenant_tokens=900, user_requests=90, user_tokens=150)
-really_lock = QuerySet.select_for_update
 
 
 def allow_live(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
@@ -216,7 +216,7 @@ def allow_live(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
 
 def slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the look and the act there is time for everybody else: what is not locked goes wrong."""
-    for owner, name in ((admission, "_count"), (admission, "admit"), (QuotaHold, "delete")):
+    for owner, name in ((admission, "_count"), (admission, "admit")):
         monkeypatch.setattr(owner, name, _after_a_pause(getattr(owner, name)))
 
 
@@ -228,11 +228,22 @@ def _after_a_pause(act: Callable[..., Any]) -> Callable[..., Any]:
     return paused
 
 
-def without_lock_of(model: type[Any]) -> Callable[[pytest.MonkeyPatch], None]:
-    def lock(rows: QuerySet[Any], *args: Any, **kwargs: Any) -> QuerySet[Any]:
-        return rows if rows.model is model else really_lock(rows, *args, **kwargs)
+def without_locks_of_counters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "LOCK", admission.LOCK.replace("FOR UPDATE OF known", ""))
 
-    return lambda monkeypatch: monkeypatch.setattr(QuerySet, "select_for_update", lock)
+
+def looking_before_taking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two at a time both see the hold before it goes."""
+    seen = "SELECT uses, tokens, pg_sleep(0.03) FROM accounts_quotahold WHERE generation = %(generation)s"
+    gone = "DELETE FROM accounts_quotahold WHERE generation = %(generation)s"
+    take = f"WITH seen AS MATERIALIZED ({seen}), gone AS ({gone}) SELECT uses, tokens FROM seen"
+    monkeypatch.setattr(settlement, "TAKE_HOLD", take)
+    really = statements.first
+    monkeypatch.setattr(
+        statements,
+        "first",
+        lambda sql, given: really(sql, {"generation": given[0]} if sql == take else given),
+    )
 
 
 def counting_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +252,9 @@ def counting_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def keeping_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(QuotaHold, "delete", lambda hold: None)
+    monkeypatch.setattr(
+        settlement, "TAKE_HOLD", "SELECT uses, tokens FROM accounts_quotahold WHERE generation = %s"
+    )
 
 
 def holding_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,8 +293,8 @@ def test_the_hostile_runs_find_nothing_wrong(users: list[User], monkeypatch: pyt
 @pytest.mark.parametrize(
     ("mutant", "bound"),
     [
-        (without_lock_of(QuotaUse), NARROW),
-        (without_lock_of(QuotaHold), FEW_TOKENS),
+        (without_locks_of_counters, NARROW),
+        (looking_before_taking, FEW_TOKENS),
         (counting_one, NARROW),
         (keeping_holds, NARROW),
         (holding_nothing, FEW_TOKENS),
@@ -300,6 +313,6 @@ def test_without_the_users_lock_too_many_answers_are_made_at_once(
     users: list[User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     allow_live(monkeypatch, 2)
-    without_lock_of(User)(monkeypatch)
+    monkeypatch.setattr(admission, "HOLD_USER", admission.HOLD_USER.replace(" FOR NO KEY UPDATE", ""))
     slowly(monkeypatch)
     assert live_beside(users) > 2

@@ -14,6 +14,7 @@ from django.http import StreamingHttpResponse
 from django.test import Client
 
 from chatsite.accounts.ledger import spreadsheet
+from chatsite.accounts.ledger.booking import AGAIN
 from chatsite.accounts.models import Price, Tenant, UsageDay, UsageRecord, User
 from chatsite.accounts.usage_chart import HEIGHT, chart
 from semcache.imports.cells import FORMULA_SIGNS
@@ -45,12 +46,54 @@ def test_the_page_shows_ones_own_usage_and_nobody_elses(client: Client, make_use
     use(bob, generated_tokens=98765, model="secret-model")
     client.force_login(ann)
     page = text_of(client.get("/usage"))
-    for shown in ("1234", "5.5", "1.5000 USD", "0.2500 USD", ">77<", "tiny", "In the browser"):
+    for shown in ("1,234", "5.5", "1.5000 USD", "0.2500 USD", ">77<", "tiny", "In the browser"):
         assert shown in page, shown
-    assert "98765" not in page and "secret-model" not in page and "/usage/all" not in page
+    assert "98,765" not in page and "secret-model" not in page and "/usage/all" not in page
     assert "<script>" not in page and "style=" not in page
     policy = client.get("/usage").headers["Content-Security-Policy"]
     assert "script-src 'self'" in policy and "unsafe" not in policy
+
+
+def test_without_a_price_there_is_no_cost_and_not_one_of_nothing(client: Client, make_user: MakeUser) -> None:
+    ann = make_user("ann")
+    use(ann, generated_tokens=12, currency="")
+    client.force_login(ann)
+    page = text_of(client.get("/usage"))
+    assert "0.0000" not in page and page.count('<td title="No price was set.">–</td>') == 6
+
+
+def test_a_small_cost_is_not_shown_as_nothing(client: Client, make_user: MakeUser) -> None:
+    ann = make_user("ann")
+    use(ann, generated_tokens=12, cost=Decimal("0.00004"))
+    client.force_login(ann)
+    page = text_of(client.get("/usage"))
+    assert "0.0000" not in page
+    assert page.count("<td>&lt; 0.0001 USD</td><td>0 USD</td>") == 3
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_a_large_cost_is_grouped_in_every_language(
+    client: Client, make_user: MakeUser, language: str
+) -> None:
+    ann = make_user("ann")
+    use(ann, cost=Decimal("1234567.5"))
+    client.force_login(ann)
+    page = text_of(client.get("/usage", headers={"Accept-Language": language}))
+    assert page.count("1,234,567.5000 USD") == 4
+
+
+def test_where_answers_came_from_is_said_in_the_readers_words(client: Client, make_user: MakeUser) -> None:
+    ann = make_user("ann")
+    for origin in ("model", "exact", "semantic", AGAIN, ""):
+        use(ann, origin=origin)
+    client.force_login(ann)
+    for language, names in (
+        ("en", ("The model", "Cache, same question", "Cache, similar question", "The model, for the cache")),
+        ("zh-hans", ("模型", "缓存，相同问题", "缓存，相似问题", "模型，为缓存更新")),
+    ):
+        page = text_of(client.get("/usage", headers={"Accept-Language": language}))
+        for name in names:
+            assert f'<th scope="row">{name}</th>' in page, name
 
 
 def test_staff_see_everybodys_by_business_line_and_others_see_that_there_is_nothing(
@@ -73,7 +116,7 @@ def test_staff_see_everybodys_by_business_line_and_others_see_that_there_is_noth
 
 def test_the_page_speaks_chinese_and_survives_odd_periods(client: Client, make_user: MakeUser) -> None:
     client.force_login(make_user())
-    assert "您的用量" in text_of(client.get("/usage", headers={"Accept-Language": "zh-hans"}))
+    assert "你的用量" in text_of(client.get("/usage", headers={"Accept-Language": "zh-hans"}))
     for days in ("0", "-1", "9" * 30, "x", "", "７"):
         assert "Nothing was used in this time." in text_of(client.get("/usage", {"days": days}))
 
@@ -89,6 +132,16 @@ def test_a_page_takes_a_bounded_number_of_queries(
         client.get("/usage/all")
 
 
+def test_a_month_without_use_is_a_sentence_and_no_empty_chart(client: Client, make_user: MakeUser) -> None:
+    ann = make_user("ann")
+    client.force_login(ann)
+    page = text_of(client.get("/usage"))
+    assert "Nothing was used in this time." in page and "<svg viewBox" not in page and "<table" not in page
+    use(ann, generated_tokens=12)
+    page = text_of(client.get("/usage"))
+    assert "Nothing was used" not in page and page.count("<table") == 3 and "<svg viewBox" in page
+
+
 def test_columns_of_the_chart_stack_up_to_their_day() -> None:
     drawn = chart(["mon", "tue", "wed"], {"made": [10, 0, 5], "read": [30, 0, 5]})
     assert [column.total for column in drawn.columns] == [40, 0, 10]
@@ -97,6 +150,7 @@ def test_columns_of_the_chart_stack_up_to_their_day() -> None:
         ("read", 0.0, 90.0),
     ]
     assert not drawn.columns[1].bars and drawn.columns[2].bars[1].y == HEIGHT * 0.75
+    assert drawn.columns[-1].x + drawn.bar_width == drawn.width  # the last column ends where the dates do
     assert chart(["mon"], {"made": [0]}).top == 0
 
 

@@ -21,7 +21,7 @@ from chatsite.chat import again_asked
 from chatsite.chat.ending import cancel_in_engine
 from chatsite.chat.running import running
 from chatsite.db import run_in_db
-from chatsite.engine import close_engine
+from chatsite.engines import close_engines
 from inference.testing import EngineProcess, scripted_engine
 from semcache import flights, service
 from semcache.models import CacheFlight, CacheRule
@@ -63,7 +63,7 @@ async def clean(transactional_db: None) -> AsyncIterator[None]:
     for generation in list(running()._answers):
         await cancel_in_engine(generation)  # else it goes on, and the next test counts its tokens
     await running().drain(0)
-    await close_engine()
+    await close_engines()
     # What signed a test's browser in left its connection on a thread that would outlive the test database.
     await sync_to_async(connections.close_all)()
 

@@ -43,7 +43,7 @@ class Socket:
         self._join(frame)
         return frame
 
-    async def until(self, kind: str, **fields: Any) -> Frame:
+    async def until(self, kind: str, /, **fields: Any) -> Frame:
         """The next frame of this kind with these fields; what comes before is joined and kept in `seen`."""
         async with asyncio.timeout(TIMEOUT_S):
             while True:

@@ -11,13 +11,13 @@ from chatsite.accounts.callers import caller_of_user
 from chatsite.accounts.models import User
 from chatsite.chat.ask import ask
 from chatsite.chat.models import Generation, Message
-from chatsite.chat.reply import reply
 from chatsite.chat.store import Question
 from chatsite.chat.turn import Turn
 from chatsite.db import run_in_db
 from chatsite.errors import ReplyRefused
 from inference.testing import script_text
 from inference.types import Segment
+from tests.chat.replies import reply
 
 SLOW = script_text(tokens=200, delay_ms=20)
 

@@ -130,6 +130,7 @@ async def test_a_lease_can_be_kept_only_by_its_owner(engine: Any, user: User) ->
     other = generations.Progress("other", (), "", 9)
     assert not await run_in_db(generations.checkpoint, {row.generation: other})
     ending = generations.Ending(generations.State.COMPLETE)
-    assert await run_in_db(generations.finish, row.generation, ending, other) == "queued"
+    standing, _ = await run_in_db(generations.finish, row.generation, ending, other)
+    assert standing == "queued"
     kept = await run_in_db(stored, str(row.generation))
     assert (kept.stored_seq, kept.message and kept.message.text) == (2, "text")

@@ -17,7 +17,6 @@ from chatsite.chat import again, again_asked, tasks
 from chatsite.chat.models import Generation
 from chatsite.chat.turn import CacheControl, Turn
 from chatsite.db import run_in_db
-from chatsite.engine import engine as client
 from inference.testing import script_text
 from inference.types import Sampling, Segment
 from semcache import again as places
@@ -25,6 +24,7 @@ from semcache.models import CacheEntry, CacheFlight
 from tests.chat.again_site import age, heard
 from tests.chat.broker import Broker
 from tests.chat.conftest import open_socket
+from tests.chat.only_engine import client
 from tests.chat.test_cache_flight import Heard, read, turn_of
 
 pytestmark = pytest.mark.usefixtures("stale_site")

@@ -13,13 +13,13 @@ from chatsite.chat import again
 from chatsite.chat.models import Generation
 from chatsite.chat.turn import CacheControl, Turn
 from chatsite.db import run_in_db
-from chatsite.engine import engine as client
 from inference.errors import NotSupported
 from semcache import service
 from semcache.models import CacheCheck, CacheEntry, CacheRule
 from semcache.text.normalize import canonical
 from tests.chat.again_site import age, heard
 from tests.chat.broker import Broker
+from tests.chat.only_engine import client
 from tests.chat.test_cache_flight import Heard, read, turn_of
 
 pytestmark = pytest.mark.usefixtures("stale_site")

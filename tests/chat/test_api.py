@@ -28,8 +28,13 @@ async def test_the_page_opens_with_what_its_scripts_need(
         answer = await page.get(url)
         assert answer.status_code == 200
         boot = answer.context["boot"]
-        assert boot["user"] == {"name": "ada", "is_guest": False, "is_staff": False}
-        assert boot["model"]["name"] == "scripted"
+        assert boot["user"] == {
+            "name": "ada",
+            "is_guest": False,
+            "is_staff": False,
+            "has_password": user.has_usable_password(),
+        }
+        assert [model["name"] for model in boot["models"]] == ["scripted"]
     assert boot["conversation"] == accepted["conversation"]
 
 
@@ -233,7 +238,7 @@ async def test_a_database_that_is_away_is_said_to_come_back(
     def fail(*args: Any, **kwargs: Any) -> None:
         raise OperationalError("the server closed the connection")
 
-    monkeypatch.setattr("chatsite.chat.library.conversations", fail)
+    monkeypatch.setattr("chatsite.chat.listing.conversations", fail)
     monkeypatch.setattr("chatsite.accounts.keys.authenticate", fail)
     answer = await page.get(door)
     assert (answer.status_code, answer["Retry-After"]) == (503, "2")

@@ -12,7 +12,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.test import AsyncClient
 
 from chatsite.accounts.models import User
-from chatsite.chat import branches, bulk, library, store
+from chatsite.chat import branches, bulk, library, listing, store
 from chatsite.chat.live import LiveAnswer, Snapshot
 from chatsite.chat.models import Conversation, Message
 from chatsite.chat.terms import found_in
@@ -55,6 +55,15 @@ async def nobody_finds_others(world: World) -> None:
 async def nobody_reads_others(world: World) -> None:
     for path in (f"{URL}/{world.theirs}", f"{URL}/{world.theirs}/messages", f"{URL}/{world.theirs}/export"):
         assert (await world.page.get(path)).status_code == 404
+
+
+async def set_up_twice_is_made_once_and_for_oneself(world: World) -> None:
+    first = {"client_message_id": str(uuid4())}
+    clients = (world.page, world.page, world.stranger)
+    made = [(await client.post(URL, first, content_type=KIND)).json() for client in clients]
+    mine, again, theirs = (row.get("id") for row in made)
+    assert mine == again != theirs
+    assert theirs is not None
 
 
 async def many_are_changed_together_or_not(world: World) -> None:
@@ -111,8 +120,9 @@ def unowned(user_id: int, conversation: UUID) -> Conversation:
     return Conversation.objects.get(pk=conversation)
 
 
-def listed_of_all(user_id: int, wanted: Any, cursor: str) -> tuple[list[Conversation], None]:
-    return list(Conversation.objects.filter(*found_in("title", wanted.query))), None
+def listed_of_all(user_id: int, wanted: Any, cursor: str) -> listing.Page:
+    found = Conversation.objects.filter(*found_in("title", wanted.query))
+    return listing.Page(listing._lines(user_id, found), None, None)
 
 
 def changed_as_far_as_owned(user_id: int, ids: Any) -> list[Conversation]:
@@ -127,8 +137,8 @@ def window_that_overlaps(line: Any, place: Any, limit: int) -> tuple[int, int]:
     return (0, 1) if place else (max(0, len(line) - limit), len(line) - 1)
 
 
-def another_name(user_id: int, question: Any) -> Conversation:
-    return Conversation.objects.create(owner_id=user_id)
+def another_place(user_id: int, question: Any) -> tuple[Conversation, None]:
+    return Conversation.objects.create(owner_id=user_id), None
 
 
 def any_leaf(row: Conversation, message: UUID) -> UUID:
@@ -137,13 +147,15 @@ def any_leaf(row: Conversation, message: UUID) -> UUID:
 
 # Those that spoil what the others look at come last.
 MUTANTS: list[tuple[Check, Any, str, Any]] = [
-    (nobody_finds_others, library, "conversations", listed_of_all),
+    (nobody_finds_others, listing, "conversations", listed_of_all),
     (nobody_reads_others, branches, "owned", unowned),
     (nobody_reads_others, library, "owned", unowned),
     (pages_have_no_hole, branches, "_window", window_that_overlaps),
     (what_is_missing_fits, LiveAnswer, "cut", cut_too_early),
     (a_file_is_taken_whole_or_not, reading, "_check_turn", lambda *_: None),
-    (sent_twice_is_asked_once, store, "_locked_for", another_name),
+    (sent_twice_is_asked_once, store, "_place_of", another_place),
+    (set_up_twice_is_made_once_and_for_oneself, library, "begun_by", lambda *_: uuid4()),
+    (set_up_twice_is_made_once_and_for_oneself, library, "begun_by", lambda _, message: message),
     (many_are_changed_together_or_not, bulk, "all_locked", changed_as_far_as_owned),
     (a_leaf_is_of_this_tree, library, "_leaf", any_leaf),
 ]
@@ -176,4 +188,4 @@ def test_the_search_can_be_taken_back_and_built_again(transactional_db: None) ->
             assert cursor.fetchone() == (0,)
     finally:
         MigrationExecutor(connection).migrate(latest)
-    assert library.conversations(0, library.Wanted("x"), "") == ([], None)
+    assert listing.conversations(0, listing.Wanted("x"), "").items == []

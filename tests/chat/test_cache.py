@@ -13,10 +13,10 @@ from chatsite.chat.semantic import embedding_by, question_of
 from chatsite.chat.trial import as_asked
 from chatsite.chat.turn import Caller, Turn
 from chatsite.db import run_in_db
-from chatsite.engine import engine
 from inference.types import EngineInfo, Segment
 from semcache import judge, pipeline, service
 from semcache.models import CacheEntry, CacheRule
+from tests.chat.only_engine import client
 from tests.chat.socket import Socket
 
 
@@ -90,7 +90,7 @@ def test_where_a_system_message_stands_is_part_of_the_question() -> None:
     )
 
     def key(*segments: Segment) -> tuple[str, str]:
-        question = question_of(Turn(Caller(1, "1"), uuid4(), segments), info)
+        question = question_of(Turn(Caller(1, "1"), uuid4(), segments), info, "")
         return question.system_prompt, question.history
 
     assert key(system, first, last) != key(first, system, last)
@@ -103,7 +103,7 @@ def test_what_was_said_before_is_told_in_turn_or_not_at_all() -> None:
     system, said, answered = Segment("system", "s"), Segment("user", "a"), Segment("assistant", "b")
 
     def turns(*before: Segment) -> tuple[str, ...]:
-        return question_of(Turn(Caller(1, "1"), uuid4(), (*before, Segment("user", "c"))), info).turns
+        return question_of(Turn(Caller(1, "1"), uuid4(), (*before, Segment("user", "c"))), info, "").turns
 
     assert turns(system) == ()
     assert turns(system, said, answered) == ("a", "b")
@@ -121,9 +121,9 @@ async def test_between_the_thresholds_the_engines_verifier_decides(
 
     await run_in_db(unsure)
     await caching.ask("How do I switch on two-step login?")
-    before = await engine().stats()
+    before = await client().stats()
     for verified_from, origin in ((0.3, "semantic"), (1.1, "model")):
         monkeypatch.setattr(judge, "VERIFIED_FROM", verified_from)
         _, done = await caching.ask("How can I switch on two-step login ?")
         assert done["origin"] == origin
-    assert (await engine().stats()).verified_pairs > before.verified_pairs
+    assert (await client().stats()).verified_pairs > before.verified_pairs

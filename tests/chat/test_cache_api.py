@@ -108,8 +108,13 @@ async def test_rules_are_made_changed_ordered_and_deleted_as_on_their_pages(ask:
     assert (status, [rule["priority"] for rule in listed]) == (200, [10, 20])
     assert [rule["name"] for rule in listed] == ["Other", "Hours"]
     assert (await ask("put", "/rules/order", {"ids": [made["id"]]}))[0] == 409
-    status, tried = await ask("post", "/rules/dry-run", {"rule": made["id"], "keywords": ["x"]})
+    # Of what other tests have asked nothing is like this.
+    like_nothing = {"keywords": ["zebra crossing"], "examples": []}
+    status, tried = await ask("post", "/rules/dry-run", {"rule": made["id"]} | like_nothing)
     assert (status, tried["num_matched"]) == (200, 0)
+    for name in ({}, {"name": None}, {"name": "Other"}):
+        status, _ = await ask("post", "/rules/dry-run", name | {"keywords": ["x"]})
+        assert status == 200, "what is not saved needs no name of its own"
     assert (await ask("get", url))[1]["keywords"] == made["keywords"], "nothing was saved"
     assert "Weather" in (await ask("post", "/rules/presets", {}))[1]["added"]
     status, told = await ask("get", f"{url}/statistics?hours=3")
@@ -217,3 +222,12 @@ async def test_answers_are_brought_in_from_a_file(
     assert (await ask("get", "/imports"))[1][0]["id"] == told["id"]
     accepted, hit = await caching.ask("When do you open?")
     assert (hit["origin"], caching.texts[accepted["generation"]]) == ("exact", "From 9 to 17.")
+
+
+async def test_a_row_has_one_address(ask: Ask) -> None:
+    status, rule = await ask("post", "/rules", {"name": "hours", "keywords": ["hours"]})
+    assert status == 201
+    number = rule["id"]
+    assert (await ask("get", f"/rules/{number}"))[0] == 200
+    for other in (f"{number}.0", f"0{number}", f"+{number}", f"%20{number}", f"{number}e0", "0", "x"):
+        assert (await ask("get", f"/rules/{other}"))[0] == 400, other

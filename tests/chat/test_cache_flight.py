@@ -18,17 +18,17 @@ from chatsite.chat.adoption import adopt_orphans
 from chatsite.chat.ending import stop
 from chatsite.chat.events import Accepted, Ended, Piece
 from chatsite.chat.models import Generation
-from chatsite.chat.reply import reply
 from chatsite.chat.running import Running, running
 from chatsite.chat.turn import Turn
 from chatsite.db import run_in_db
-from chatsite.engine import engine as client
 from inference.testing import EngineProcess, script_text
 from inference.types import Segment
 from semcache import flights, service
 from semcache.models import CacheEntry, CacheFlight, CacheRule
 from semcache.text import admission
 from tests.chat.conftest import open_socket
+from tests.chat.only_engine import client
+from tests.chat.replies import reply
 from tests.chat.socket import Socket
 
 pytestmark = pytest.mark.usefixtures("caching_site")

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from django.apps import apps
-from django.db import connection
+from django.db import connection, transaction
 from django.test import AsyncClient
 from django.utils import timezone
 
@@ -20,18 +20,21 @@ from chatsite.chat import erasure, feedback, generations, outcome, receipts, rec
 from chatsite.chat.events import Durations
 from chatsite.chat.generations import Progress
 from chatsite.chat.models import Conversation, Generation, Message
-from chatsite.chat.reply import reply
 from chatsite.chat.turn import CacheControl, Turn
 from chatsite.db import run_in_db
-from chatsite.engine import engine
 from inference.types import Owner, Segment
 from semcache import process, service
+from semcache.admin.case_forms import CacheCaseForm
 from semcache.models import CacheCheck, CacheEntry, CacheLook, CacheRule
+from semcache.quality import comparisons
+from semcache.quality.comparisons import Wanted
 from semcache.quality.complaints import mark_wrong
 from semcache.storage import erasure as cache_erasure
 from semcache.storage.erasure import TRACES
 from semcache.text.normalize import canonical, exact_key
 from tests.chat.conftest import open_socket, until_somebody_waits
+from tests.chat.only_engine import client
+from tests.chat.replies import reply
 from tests.chat.socket import Socket
 
 STORES: tuple[Any, ...] = (Conversation, Message, Generation, CacheEntry)
@@ -44,7 +47,7 @@ async def counts() -> list[int]:
 async def keeps_kv(user: User, conversation: str) -> bool:
     """Whether the engine kept anything of the conversation; it does no longer."""
     caller = caller_of_user(user)
-    return await engine().forget(Owner(caller.tenant, caller.owner, conversation)) > 0
+    return await client().forget(Owner(caller.tenant, caller.owner, conversation)) > 0
 
 
 async def ask_under(user: User, kv_conversation: str) -> None:
@@ -93,7 +96,7 @@ async def test_an_answer_in_the_making_ends_with_its_erased_user(caching: Socket
     await caching.until("delta")
     await run_in_db(erasure.erase_user_rows, user)
     await tasks._settle()
-    assert not await engine().cancel(accepted["generation"]), "it runs still"
+    assert not await client().cancel(accepted["generation"]), "it runs still"
 
 
 async def test_an_erased_conversation_is_forgotten_by_the_engine(caching: Socket, user: User) -> None:
@@ -205,8 +208,23 @@ async def leave_traces(socket: Socket) -> list[str]:
     await run_in_db(mark_wrong, [entry.pk])
     await socket.ask("What is the capital of France?")
     await written()
+    await run_in_db(kept_by_staff)
     keys = [exact_key(canonical(text), "") for text in (STORED, ASKED, "What is the capital of France?")]
     return [*secret, *keys, entry.scope, canonical(STORED), "capital of France"]
+
+
+def kept_by_staff() -> None:
+    """A comparison with the stored answer and a regression case from it, as nobody in particular."""
+    entry = CacheEntry.objects.latest("pk")
+    comparisons.begin(Wanted("And of France?"), entry.pk, "staff")
+    told = {
+        "question": "And of France?",
+        "expected": "hit",
+        "stored_question": entry.question,
+        "entry": entry.pk,
+    }
+    with transaction.atomic():
+        assert CacheCaseForm(told).save().generation == entry.generation
 
 
 def found_in_cache(secret: list[str]) -> dict[str, list[str]]:
@@ -232,6 +250,8 @@ async def test_nothing_of_an_erased_person_is_left_in_any_table_of_the_cache(
         "semcache_cachelook",
         "semcache_cachecomplaint",
         "semcache_cachecheck",
+        "semcache_cachecomparison",
+        "semcache_cachecase",
     } <= set(before)
     await run_in_db(erasure.erase_user_rows, user)
     assert await run_in_db(found_in_cache, secret) == {}

@@ -31,20 +31,29 @@ from chatsite.chat.models import (
     Generation,
     Message,
     PromptTemplate,
+    ShareLink,
 )
-from chatsite.chat.reply import reply
 from chatsite.chat.turn import Caller, Turn
 from chatsite.db import run_in_db
-from chatsite.engine import engine
 from inference.client import EngineClient
 from inference.errors import EngineUnavailable, GenerationUnknown
 from inference.types import Owner, Segment
 from semcache import flights, service
-from semcache.models import CacheComplaint, CacheEntry, CacheFlight, CacheLook, CacheRule
+from semcache.models import (
+    CacheCase,
+    CacheComparison,
+    CacheComplaint,
+    CacheEntry,
+    CacheFlight,
+    CacheLook,
+    CacheRule,
+)
 from semcache.storage import erasure as cache_erasure
 from semcache.text.normalize import canonical, exact_key
 from tests.chat.conftest import cookie_of
 from tests.chat.everywhere import keys_with, tables_with
+from tests.chat.only_engine import client
+from tests.chat.replies import reply
 from tests.chat.socket import Socket
 
 KIND = "application/json"
@@ -102,6 +111,10 @@ def fill_conversation(person: User) -> Message:
     asked = Message.objects.create(conversation=row, role="user", text=f"First {word}?")
     answer = Message.objects.create(conversation=row, parent=asked, role="assistant", text=word)
     Feedback.objects.create(message=answer, user=person, verdict="down", reason=word)
+    shown = [{"role": "user", "text": word}]
+    ShareLink.objects.create(
+        sha256=word, owner=person, conversation=row, title=word, messages=shown, num_messages=1
+    )
     now = timezone.now()
     Generation.objects.create(message=answer, user=person, state="complete", finished_at=now, deadline_at=now)
     return answer
@@ -152,6 +165,19 @@ def fill_cache(rule: CacheRule, person: User, generation: UUID) -> None:
         scope=scope, asked_sha256="4" * 64, reading_sha256="", stored_sha256="1" * 64, why="x",
         generations=[generation], created_at=now,
     )  # fmt: skip
+    # What staff compare: the person's answer, a question as the person would ask it, and the person as staff.
+    text = {"stored_question": word, "stored_answer": word, "question": word, "entry": 1, "created_at": now}
+    for of in ({"generation": generation}, {"owner": owner}, {"author": str(person.pk)}):
+        CacheComparison.objects.create(**({"author": "0", "state": "done"} | of | text))
+    for number, of in enumerate(({"generation": generation}, {"owner": owner})):
+        CacheCase.objects.create(
+            question=word,
+            expected="hit",
+            stored_question=word,
+            definition=f"{number}{word}"[:64],
+            created_at=now,
+            **of,
+        )
     CacheFlight.objects.create(
         scope=scope, prompt_sha256="5" * 64, leader=generation, aboard=[generation], expires_at=now
     )
@@ -174,7 +200,7 @@ async def test_nothing_of_an_erased_person_stands_in_any_table(engine: Any) -> N
         await run_in_db(lambda: str(fill_conversation(other).pk)),
     ]
     filled = await run_in_db(tables_with, names)
-    assert len(filled) >= 12, "the search finds what is there"
+    assert len(filled) >= 13, "the search finds what is there"
     receipt = await everything(person)
     assert await run_in_db(tables_with, names) == KEPT
     assert await run_in_db(tables_with, [person.username]) == set()
@@ -187,7 +213,8 @@ async def test_nothing_of_an_erased_person_stands_in_any_table(engine: Any) -> N
         "conversations": (1, 0), "event_logs": (None, 0), "exports": (1, 0), "feedback": (1, 0),
         "flights": (1, 0), "generations": (1, 0),
         "identities": (1, 0), "keys": (1, 0), "kv": (0, 0), "messages": (2, 0), "quota_counts": (2, 0),
-        "quotas": (1, 0), "sessions": (1, 0), "sign_in_counts": (2, 0), "templates": (1, 0), "usage": (0, 1),
+        "quotas": (1, 0), "sessions": (1, 0), "shares": (1, 0), "sign_in_counts": (2, 0), "templates": (1, 0),
+        "usage": (0, 1),
     }  # fmt: skip
     assert f"user:{person.pk}" not in json.dumps(shown) and person.username not in json.dumps(shown)
     audit = await run_in_db(lambda: list(LogEntry.objects.values_list("user__username", "change_message")))
@@ -200,6 +227,19 @@ MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "audit": lambda patch: patch.setattr(departure, "_forget_in_audit", lambda person, keys: 0),
     "quota counts": lambda patch: patch.setattr(departure, "_subjects", lambda person, keys: []),
     "cache": lambda patch: patch.setattr(service, "forget", lambda *_: 0),
+    "comparisons": lambda patch: patch.setattr(
+        cache_erasure, "TRACES", [one for one in cache_erasure.TRACES if "comparison" not in one]
+    ),
+    "cases by their answer": lambda patch: patch.setattr(
+        cache_erasure, "TRACES", [one for one in cache_erasure.TRACES if "cachecase" not in one]
+    ),
+    "cases by their asker": lambda patch: patch.setattr(cache_erasure, "PERSON", cache_erasure.PERSON[:1]),
+    "tried in somebodys name": lambda patch: patch.setattr(
+        cache_erasure, "PERSON", [one.replace(" OR owner = %(owner)s", "") for one in cache_erasure.PERSON]
+    ),
+    "begun by staff": lambda patch: patch.setattr(
+        cache_erasure, "PERSON", [one.replace("author = %(author)s OR ", "") for one in cache_erasure.PERSON]
+    ),
     "flights": lambda patch: patch.setattr(flights, "forget", lambda _: 0),
     "answers of the log": lambda patch: patch.setattr(
         cache_erasure, "SHARED_TRACES", cache_erasure.SHARED_TRACES[1:]
@@ -226,7 +266,7 @@ async def test_a_mutant_that_forgets_a_store_would_be_noticed(engine: Any) -> No
 async def knows(generation: str) -> bool:
     """Whether the engine keeps the log of an answer."""
     try:
-        return bool([event async for event in engine().attach(generation)])
+        return bool([event async for event in client().attach(generation)])
     except GenerationUnknown:
         return False
 
@@ -254,7 +294,7 @@ async def test_the_engine_keeps_neither_logs_nor_kv_also_of_a_business_line_that
     await everything(user)
     assert [await knows(one) for one in (done["generation"], bare, named)] == [False] * 3
     for conversation in (accepted["conversation"], "v1:a"):
-        assert await engine().forget(Owner(former, f"user:{user.pk}", conversation)) == 0
+        assert await client().forget(Owner(former, f"user:{user.pk}", conversation)) == 0
 
 
 async def test_a_receipt_waits_for_an_engine_that_is_away_and_for_what_comes_late(

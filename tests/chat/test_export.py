@@ -69,6 +69,7 @@ async def test_an_export_holds_everything_of_its_owner_and_no_secret(
     assert texts[f"{name}.md"].startswith("# =HYPERLINK(1)")
     account = json.loads(texts["account.json"])
     assert (account["name"], account["api_keys"][0]["name"]) == ("ada", "laptop")
+    assert json.loads(texts["shares.json"]) == []
     assert json.loads(texts["templates.json"])[0]["body"] == "Write about {topic}"
     assert json.loads(texts["cached-answers-1.jsonl"])["question"].lower() == "what is the capital of france?"
     rows = list(csv.DictReader(io.StringIO(texts["usage-1.csv"])))

@@ -199,6 +199,24 @@ async def test_regenerate_puts_a_second_answer_beside_the_first(socket: Socket) 
     await socket.until("done", generation=again[0]["generation"])
 
 
+async def test_an_answer_that_was_cut_for_its_length_goes_on_beside_it(socket: Socket) -> None:
+    first, done = await socket.ask(script_text(text="one two", finish="length"))
+    name = uuid4()
+    await socket.say("continue", client_message_id=name, message=first["answer"])
+    accepted = await socket.until("accepted", client_message_id=name)
+    assert accepted["user_message"] == first["user_message"] != accepted["answer"] != first["answer"]
+    begun = await socket.until("delta", generation=accepted["generation"])
+    assert (begun["offset"], begun["text"]) == (0, socket.text_of(done))
+    await socket.until("done", generation=accepted["generation"])
+    _, whole = await socket.ask("echo")
+    await socket.say(
+        "continue",
+        client_message_id=uuid4(),
+        message=(await run_in_db(stored, whole["generation"])).message_id,
+    )
+    assert (await socket.until("error"))["code"] == "not_continuable"
+
+
 async def test_another_tab_hears_that_an_answer_began(socket: Socket, user: User) -> None:
     first, _ = await socket.ask("question")
     tab = await open_socket(user)

@@ -69,6 +69,24 @@ async def test_many_answers_are_stored_by_as_many_statements_as_one(engine: Any,
         )
 
 
+async def test_more_answers_than_a_portion_are_all_stored(
+    engine: Any, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "PORTION", 2)
+    *mine, stolen = await questions(user, 5)
+    await run_in_db(Generation.objects.filter(pk=stolen).update, lease_owner="another")
+    keeper = Keeper()
+    tasks = [
+        asyncio.create_task(keeper.keep(pk, lambda n=n: Progress(f"text {n}", seq=n)))  # type: ignore[misc]
+        for n, pk in enumerate(mine)
+    ]
+    with pytest.raises(LeaseLost):
+        await keeper.keep(stolen, lambda: Progress("stolen", seq=1))
+    for n, pk in enumerate(mine):
+        await until_stored(pk, f"text {n}")
+    await end(*tasks)
+
+
 async def test_a_lost_lease_ends_its_own_answer_only(engine: Any, user: User) -> None:
     mine, others = await questions(user, 2)
     await run_in_db(Generation.objects.filter(pk=others).update, lease_owner="another")

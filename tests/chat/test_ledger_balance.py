@@ -30,8 +30,7 @@ from chatsite.chat.models import Generation
 from chatsite.chat.running import running
 from chatsite.chat.turn import CacheControl, Turn
 from chatsite.db import run_in_db
-from chatsite.engine import close_engine
-from chatsite.engine import engine as client
+from chatsite.engines import close_engines
 from inference.errors import GenerationUnknown
 from inference.testing import EngineProcess
 from inference.types import Done, EngineStats, Sampling
@@ -41,6 +40,7 @@ from tests.chat import socket
 from tests.chat.again_site import age
 from tests.chat.broker import Broker
 from tests.chat.conftest import open_socket
+from tests.chat.only_engine import client
 from tests.chat.test_cache_flight import Heard, read, turn_of
 
 SUMS = (
@@ -56,7 +56,9 @@ FRESH = CacheControl(may_read=False, may_store=False)
 # A random model never ends by itself; a letter that comes soon ends it, so that its answer may be stored.
 ENDED = Sampling(temperature=0.0, max_tokens=60, stop=("e", "a", "i", "o", "n", "t", "s", "r"))
 HOUR = timedelta(hours=1)
-LONG = Sampling(temperature=0.0, max_tokens=1500)
+# Nobody waits long for the end, and everybody can leave or be stopped before it.
+MOST_TOKENS = 700
+LONG = Sampling(temperature=0.0, max_tokens=MOST_TOKENS)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="package")
@@ -68,7 +70,7 @@ async def real_engine(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator
     address = f"unix:{folder}/engine.sock"
     argv = [sys.executable, "-m", "inference", "--address", address, "--model", str(model)]
     argv += ["--embed-model", str(embedder), "--threads", "1", "--kv-memory-mb", "16", "--max-batch", "4"]
-    argv += ["--repetition-tokens", "0", "--probe-interval-s", "0.5"]
+    argv += ["--repetition-tokens", "0", "--probe-interval-s", "0.5", "--max-output-tokens", str(MOST_TOKENS)]
     engine = EngineProcess(address, argv, start_timeout_s=120)
     await engine.start()
     yield engine
@@ -97,9 +99,9 @@ async def site(
     monkeypatch.setattr(settings, "SEMCACHE_BUDGET_MS", 20_000)
     monkeypatch.setattr(flights, "STEP_WITHIN_S", 20.0)
     monkeypatch.setattr(again_asked, "SENT_WITHIN_S", 20.0)
-    monkeypatch.setattr(socket, "TIMEOUT_S", 60.0)  # a random model goes on to the end of its window
+    monkeypatch.setattr(socket, "TIMEOUT_S", 60.0)  # a random model goes on to the last token it may make
     monkeypatch.setattr(owed, "ON_ITS_WAY", timedelta(0))
-    await close_engine()
+    await close_engines()
     await run_in_db(rows)
     service.forget_rules()
     yield

@@ -10,6 +10,8 @@ import pytest
 from chatsite.chat.events import Ended, Piece
 from chatsite.chat.live import HandedOver, LiveAnswer
 from chatsite.chat.models import Origin, State
+from chatsite.chat.pace import AT_ONCE
+from chatsite.chat.tail import events_of
 from inference.types import TokenLogprob
 
 
@@ -18,7 +20,8 @@ def ended(live: LiveAnswer) -> Ended:
 
 
 async def text_of(live: LiveAnswer, num_seen: int = 0) -> str:
-    return "".join([event.text async for event in live.follow(num_seen) if isinstance(event, Piece)])
+    events = events_of(live, AT_ONCE, num_seen)
+    return "".join([event.text async for event in events if isinstance(event, Piece)])
 
 
 async def test_followers_that_come_at_any_time_get_the_same_text() -> None:
@@ -39,7 +42,7 @@ async def test_followers_that_come_at_any_time_get_the_same_text() -> None:
 async def test_a_slow_follower_gets_what_it_missed_in_one_piece() -> None:
     live = LiveAnswer(uuid4())
     live.add_text(1, "a", 1)
-    events = live.follow()
+    events = events_of(live)
     assert (await anext(events)).text == "a"  # type: ignore[union-attr]
     for number in range(2, 1000):
         live.add_text(number, "b", 1, (TokenLogprob(number, b"b", -1.0),))
@@ -50,10 +53,19 @@ async def test_a_slow_follower_gets_what_it_missed_in_one_piece() -> None:
     await events.aclose()
 
 
+def test_the_whole_text_is_asked_for_at_any_time() -> None:
+    live = LiveAnswer(uuid4(), "kept ", 4)
+    assert live.text == "kept "
+    for number, word in enumerate(("and ", "more ", "text"), 5):
+        live.add_text(number, word, 1)
+        assert live.text == "kept and more text"[: live.length]
+        assert live.text is live.text
+
+
 async def test_a_failure_reaches_followers_after_the_text() -> None:
     live = LiveAnswer(uuid4(), "kept", 4)
     live.fail(HandedOver())
-    events = live.follow()
+    events = events_of(live)
     assert (await anext(events)).text == "kept"  # type: ignore[union-attr]
     with pytest.raises(HandedOver):
         await anext(events)

@@ -26,16 +26,17 @@ from chatsite.chat.events import Durations
 from chatsite.chat.generations import Progress
 from chatsite.chat.models import Conversation, Generation, State
 from chatsite.chat.outcome import Outcome
-from chatsite.chat.reply import reply
 from chatsite.chat.running import Running, running
+from chatsite.chat.tail import events_of
 from chatsite.chat.turn import Turn
 from chatsite.db import run_in_db
-from chatsite.engine import engine as client
 from chatsite.errors import ReplyRefused
 from inference.errors import QueueFull
 from inference.testing import script_text
 from inference.types import Segment, Usage
 from tests.chat.conftest import open_socket, until_somebody_waits
+from tests.chat.only_engine import client
+from tests.chat.replies import reply
 from tests.chat.socket import Socket
 
 YEAR = 366 * 86_400
@@ -175,7 +176,7 @@ async def test_an_engine_without_room_costs_nothing(
             await anext(events)
     asked = await ask(caller_of_user(user), store.Question(uuid4(), "hi"))
     assert asked.live is not None
-    async for _ in asked.live.follow():
+    async for _ in events_of(asked.live):
         pass
     assert await settled(user) == (0, 0, 0)
 

@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 
 from chatsite.accounts.models import User
-from chatsite.chat import library
-from chatsite.chat.library import Wanted
+from chatsite.chat import listing
+from chatsite.chat.listing import Wanted
 from chatsite.chat.models import Conversation, Message
 
 TEXTS = {
@@ -59,7 +59,7 @@ FOUND = {
 
 
 def titles_found(user: User, query: str) -> list[str]:
-    return sorted(row.title for row in library.conversations(user.pk, Wanted(query), "")[0])
+    return sorted(row.title for row in listing.conversations(user.pk, Wanted(query), "").items)
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_the_search_reads_the_index_and_not_every_text(ada: User) -> None:
         cursor.execute("ANALYZE chat_message, chat_conversation")
         for query in ("234条", "messages 77", "第7"):
             sql, parameters = Conversation.objects.filter(
-                library._found(ada.pk, query)
+                listing._found(ada.pk, query)
             ).query.sql_with_params()
             cursor.execute(f"EXPLAIN {sql}", parameters)
             plan = "\n".join(line for (line,) in cursor.fetchall())

@@ -28,6 +28,7 @@ ROWS: dict[str, tuple[dict[str, Any], str]] = {
     "ping": ({}, "pong"),
     "send": ({"client_message_id": "{new}", "text": "hi", "conversation": "{conversation}"}, REFUSED),
     "regenerate": ({"client_message_id": "{new}", "message": "{answer}"}, REFUSED),
+    "continue": ({"client_message_id": "{new}", "message": "{answer}"}, REFUSED),
     "stop": ({"generation": "{generation}"}, REFUSED),
     "attach": ({"generation": "{generation}"}, REFUSED),
     "detach": ({"generation": "{generation}"}, NOTHING),

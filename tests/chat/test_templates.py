@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest_asyncio
 from django.test import AsyncClient
 
 from chatsite.accounts import keys
@@ -13,6 +14,12 @@ from chatsite.db import run_in_db
 from tests.chat.api_client import KIND
 
 URL = "/api/templates"
+
+
+@pytest_asyncio.fixture(autouse=True, loop_scope="package")
+async def bare(transactional_db: None) -> None:
+    """Without those that every installation starts with."""
+    await run_in_db(PromptTemplate.objects.all().delete)
 
 
 async def made(client: AsyncClient, title: str, body: str = "text", **more: Any) -> Any:
@@ -101,3 +108,15 @@ async def test_over_posting_and_odd_values_change_nothing(page: AsyncClient, use
     assert (await page.patch(f"{URL}/{2**70}", {}, content_type=KIND)).status_code in (400, 404)
     stored = await run_in_db(PromptTemplate.objects.get, pk=row["id"])
     assert (stored.title, stored.owner_id, stored.use_count) == ("mine", user.pk, 0)
+
+
+async def test_a_list_that_is_kept_is_asked_for_again_only_when_it_changed(page: AsyncClient) -> None:
+    url = f"{URL}/{(await made(page, 'Translate')).json()['id']}"
+    first = await page.get(URL)
+    kept = {"If-None-Match": first["ETag"]}
+    unchanged = await page.get(URL, headers=kept)
+    assert (unchanged.status_code, unchanged.content, unchanged["ETag"]) == (304, b"", first["ETag"])
+    await page.post(f"{url}/use", {}, content_type=KIND)
+    changed = await page.get(URL, headers=kept)
+    assert (changed.status_code, changed.json()[0]["use_count"]) == (200, 1)
+    assert changed["ETag"] != first["ETag"]

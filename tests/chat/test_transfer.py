@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.test import AsyncClient
@@ -12,6 +12,7 @@ from django.test import AsyncClient
 from chatsite.accounts.models import User
 from chatsite.chat.models import Conversation, Feedback, Generation, Message
 from chatsite.chat.transfer import chatgpt
+from chatsite.chat.transfer import rows as transfer_rows
 from chatsite.db import run_in_db
 from tests.chat.api_client import KIND, read
 from tests.chat.socket import Socket
@@ -74,6 +75,7 @@ async def test_what_leaves_comes_back_equal_with_its_branches(
     assert b"a secret" not in before
     value = json.loads(before)
     assert [len(each["messages"]) for each in value["conversations"]] == [1, 4]
+    assert [each["model"] for each in value["conversations"]] == ["", "scripted"]
     await run_in_db(Conversation.objects.all().delete)
     answer = await imported(page, value)
     assert (answer.status_code, answer.json()["num_messages"]) == (201, 5)
@@ -231,3 +233,48 @@ async def test_files_of_others_do_not_exist(page: AsyncClient, other_user: User,
     assert [answer.status_code for answer in answers] == [404, 404]
     assert answers[0].content == answers[1].content
     assert b"private" not in await exported(page)
+
+
+async def test_the_named_ones_leave_together_and_nobody_elses(
+    page: AsyncClient, user: User, other_user: User
+) -> None:
+    def make() -> list[Conversation]:
+        owners = (user, user, user, other_user)
+        return [Conversation.objects.create(owner=owner, title=f"no {n}") for n, owner in enumerate(owners)]
+
+    rows = await run_in_db(make)
+    ids = [str(row.pk) for row in rows if row.title != "no 1"]
+    answer = await page.post("/api/conversations/export", {"ids": ids}, content_type=KIND)
+    told = json.loads(await read(answer))["conversations"]
+    assert [talk["title"] for talk in told] == ["no 0", "no 2"]
+    assert (await page.post("/api/conversations/export", {"ids": []}, content_type=KIND)).status_code == 400
+
+
+async def test_only_those_that_are_there_are_read_and_each_once(
+    page: AsyncClient, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten thousand ids that name nothing, or one long conversation, must not keep the site busy."""
+    titles = ("late", "early")
+    rows = [
+        await run_in_db(lambda title=title: Conversation.objects.create(owner=user, title=title))
+        for title in titles
+    ]
+    read_ids: list[UUID] = []
+    load = transfer_rows.load
+    monkeypatch.setattr(transfer_rows, "load", lambda user_id, pk: read_ids.append(pk) or load(user_id, pk))
+    ids = [str(uuid4()), str(rows[1].pk), str(rows[0].pk), str(rows[1].pk)]
+    answer = await page.post("/api/conversations/export", {"ids": ids}, content_type=KIND)
+    told = json.loads(await read(answer))["conversations"]
+    assert [talk["title"] for talk in told] == ["early", "late"]
+    assert read_ids == [rows[1].pk, rows[0].pk]
+
+
+async def test_a_file_of_one_has_its_title_for_a_name(page: AsyncClient, user: User) -> None:
+    names = {}
+    for title in ("Rivers: a/b", "河流", "..", "", 'a"\r\nX: y'):
+        row = await run_in_db(lambda title=title: Conversation.objects.create(owner=user, title=title))
+        names[title] = (await page.get(f"/api/conversations/{row.pk}/export"))["Content-Disposition"]
+    assert names["Rivers: a/b"] == 'attachment; filename="Rivers  a b.json"'
+    assert "filename*=utf-8''%E6%B2%B3%E6%B5%81.json" in names["河流"]
+    assert names[".."] == names[""] == 'attachment; filename="conversations.json"'
+    assert "\n" not in names['a"\r\nX: y']

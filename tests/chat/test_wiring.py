@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
 from django.conf import settings
 
 from chatsite import checks
@@ -22,6 +23,15 @@ def test_missing_settings_are_named_one_by_one(config: Any) -> None:
     config(secret_key="", database_url="", redis_url="")
     messages = [str(error.msg) for error in checks.needed_settings()]
     assert [message.split()[0] for message in messages] == ["SECRET_KEY", "DATABASE_URL", "REDIS_URL"]
+
+
+@pytest.mark.parametrize(
+    ("given", "is_right"),
+    [("unix:/a", True), ("unix:/a, host:1 ,", True), (" , ", False), ("unix:/a,host:1,unix:/a", False)],
+)
+def test_each_engine_is_named_once(config: Any, given: str, is_right: bool) -> None:
+    config(engine_address=given)
+    assert [error.id for error in checks.engines()] == ([] if is_right else ["chatsite.E031"])
 
 
 def test_every_periodic_task_exists_in_the_worker() -> None:

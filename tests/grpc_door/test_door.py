@@ -239,7 +239,7 @@ async def test_only_a_good_key_with_the_scope_is_let_in(
 
 async def test_models_and_embeddings(stub: ChatStub, key: str, site: LiveSite) -> None:
     models = await stub.Models(pb.ModelsRequest(), metadata=signed(key))
-    assert models.chat_model == MODEL
+    assert models.chat_model == MODEL and [*models.chat_models] == [MODEL]
     made = await stub.Embed(
         pb.EmbedRequest(model=models.embedding_model, input=["a", "b"]), metadata=signed(key)
     )

@@ -30,6 +30,8 @@ OPENED_BY: dict[str, tuple[str, ...]] = {
     "api/keys": (),
     "api/me/": (),
     "api/exports/": (),
+    "api/conversations/<uuidstr:conversation>/shares": (),
+    "api/shares/": (),
     "api/usage": ("usage",),
     "api/quota": ("chat", "embeddings", "usage"),
     "api/cache/": ("cache-admin",),
@@ -102,6 +104,8 @@ ROWS = (
     # Pages
     Row("", "GET", (302, 200, 302, 302, 200, 200)),
     Row("c/<uuid:conversation>", "GET", (302, 404, 302, 302, 404, 200), "/c/{conversation}"),
+    Row("s/<secret>", "GET", everybody(404), "/s/unknown"),  # one that is known: below
+    Row("keys", "GET", (302, 200, 302, 302, 200, 200)),
     Row("usage", "GET", (302, 200, 302, 302, 200, 200)),
     Row("usage/all", "GET", (302, 404, 302, 302, 200, 404)),
     Row("signin", "GET", (200, 302, 200, 200, 302, 302)),
@@ -142,12 +146,18 @@ ROWS = (
     Row("api/conversations", "POST", mine(201), body={}),
     Row("api/conversations/bulk", "POST", mine(400), body={}),  # with foreign ids in chat/test_api_messages.py
     Row("api/conversations/export", "GET", mine(200)),
+    Row("api/conversations/export", "POST", mine(400), body={}),
+    Row("api/conversations/tags", "GET", mine(200)),
     Row("api/conversations/import", "POST", mine(400), body={}),
     Row(f"{CONVERSATION}/messages", "GET", own(200), "/api/conversations/{conversation}/messages"),
     Row(f"{CONVERSATION}/messages", "POST", own(202), "/api/conversations/{conversation}/messages", QUESTION),
     Row(f"{CONVERSATION}/export", "GET", own(200), "/api/conversations/{conversation}/export"),
+    Row(f"{CONVERSATION}/shares", "GET", own(200), "/api/conversations/{conversation}/shares"),
+    Row(f"{CONVERSATION}/shares", "POST", own(201), "/api/conversations/{conversation}/shares", {}),
+    Row("api/shares/<uuidstr:share>", "DELETE", own(204), "/api/shares/{share}"),
     Row(f"{MESSAGE}/answers", "POST", own(400), "/api/messages/{message}/answers", AGAIN),  # it answers nothing
     Row(f"{MESSAGE}/continue", "POST", own(409), "/api/messages/{message}/continue", AGAIN),  # it is whole
+    Row(f"{MESSAGE}/reword", "POST", own(400), "/api/messages/{message}/reword", QUESTION),  # it answers nothing
     Row(f"{MESSAGE}/feedback", "DELETE", own(204), "/api/messages/{message}/feedback"),
     Row("api/templates", "GET", mine(200)),
     Row("api/templates", "POST", mine(201), body={"title": "t", "body": "b"}),
@@ -184,6 +194,14 @@ ROWS = (
     Row("api/cache/entries/<entry_id>", "GET", staffs(404), "/api/cache/entries/999999"),
     Row("api/cache/entries/<entry_id>", "PATCH", staffs(404), "/api/cache/entries/999999", {"answer": "x"}),
     Row("api/cache/test", "POST", staffs(200), body={"text": "When do you open?"}),
+    Row("api/cache/cases", "GET", staffs(200)),
+    Row("api/cache/cases", "POST", staffs(400), body={}),
+    Row("api/cache/cases/run", "POST", staffs(202), body={"ids": []}),
+    Row("api/cache/cases/<case_id>", "GET", staffs(404), "/api/cache/cases/999999"),
+    Row("api/cache/cases/<case_id>", "PATCH", staffs(404), "/api/cache/cases/999999", {}),
+    Row("api/cache/cases/<case_id>", "DELETE", staffs(404), "/api/cache/cases/999999"),
+    Row("api/cache/comparisons", "POST", staffs(404), body={"text": "When do you open?", "entry": 999_999}),
+    Row("api/cache/comparisons/<comparison_id>", "GET", staffs(404), "/api/cache/comparisons/999999"),
     Row("api/cache/imports", "GET", staffs(200)),
     Row("api/cache/imports", "POST", staffs(400)),
     Row("api/cache/imports/<import_id>", "GET", staffs(404), "/api/cache/imports/999999"),
@@ -379,6 +397,13 @@ def test_the_admin_is_for_staff_only(people: People) -> None:
             )
 
 
+def test_a_shared_snapshot_is_seen_by_everybody_who_has_its_link(site: LiveSite, people: People) -> None:
+    rows = Property()
+    give(site, "owner", rows)
+    got = {name: client.get(f"/s/{rows.share}").status_code for name, client in people.sessions.items()}
+    assert set(got.values()) == {200}
+
+
 def _example(route: str) -> str:
     """A URL that the route matches."""
     if "(?P<app_label>" in route:
@@ -391,7 +416,17 @@ def _example(route: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "page", ["", "engine/", "accounts/user/", "accounts/apikey/", "accounts/tenant/", "accounts/usagerecord/"]
+    "page",
+    [
+        "",
+        "engine/",
+        "selftest/",
+        "selftest/events",
+        "accounts/user/",
+        "accounts/apikey/",
+        "accounts/tenant/",
+        "accounts/usagerecord/",
+    ],
 )
 def test_staff_enters_the_admin(people: People, page: str) -> None:
     assert people.sessions["staff"].get(f"/admin/{page}").status_code == 200

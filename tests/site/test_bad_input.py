@@ -144,4 +144,15 @@ def test_a_form_where_json_is_meant_is_no_mistake_of_the_server(browser: httpx2.
         assert response.json()["error"]["code"] in ("invalid_request", "invalid_value")
 
 
+@pytest.mark.parametrize("body", [b"--b--\r\n", b"xx", b"--b\r\nContent-Disposition: form-data\r\n\r\n1"])
+@pytest.mark.parametrize("path", ["/api/conversations", "/v1/chat/completions", "/api/cache/imports"])
+def test_a_broken_form_is_told_as_everything_is(browser: httpx2.Client, path: str, body: bytes) -> None:
+    """Its server reads no forms: by itself it ends the connection at one that it cannot read."""
+    broken = {"Content-Type": "multipart/form-data; boundary=b"}
+    response = browser.post(path, content=body, headers=broken)
+    assert 400 <= response.status_code < 500
+    assert set(response.json()["error"]) == {"message", "type", "param", "code"}
+    assert response.headers["x-request-id"]
+
+
 NO_BOUNDARY = {"Content-Type": "multipart/form-data"}

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.utils.translation import gettext, override
 
 from chatsite import engine_admin
+from chatsite.engine import Engine
 from chatsite.engine_report import sections_of
+from chatsite.engines import Engines
+from inference.client import EngineClient
 from inference.errors import EngineUnavailable, ModelLoading
 from inference.types import EngineInfo, EngineStats, SharedPrefixStats, TemplateFindings
 from tests.livesite import LiveSite
@@ -29,11 +33,12 @@ NOTHING = EngineStats(**ZEROS | {"is_ready": True, "reason": "", "shared_prefixe
 NOT_SHOWN = {"is_ready", "reason", "blocks_cached", "decode_forwards", "live_logs"}
 
 
-class Engine:
+class Client:
     """Answers with what it was given, errors included."""
 
     def __init__(self, info: EngineInfo | Exception, stats: EngineStats | Exception) -> None:
         self._info, self._stats = info, stats
+        self.address = "unix:/0"
 
     async def info(self) -> EngineInfo:
         return _given(self._info)
@@ -52,9 +57,13 @@ def _given(value: Any) -> Any:
 def shown(client, db, monkeypatch):
     """The page as staff see it, for an engine that answers so."""
 
-    def show(info: Any, stats: Any) -> str:
-        monkeypatch.setattr(engine_admin, "engine", lambda: Engine(info, stats))
-        client.force_login(get_user_model().objects.create_superuser(username="root", password="x" * 12))
+    def show(info: Any, stats: Any, more: Sequence[Client] = ()) -> str:
+        clients = [Client(info, stats), *more]
+        for number, one in enumerate(clients):
+            one.address = f"unix:/{number}"
+        every = Engines([Engine(cast("EngineClient", one)) for one in clients])
+        monkeypatch.setattr(engine_admin, "engines", lambda: every)
+        client.force_login(get_user_model().objects.create_superuser("root"))
         response = client.get(PAGE)
         assert response.status_code == 200
         return response.content.decode()
@@ -84,6 +93,14 @@ def test_an_engine_that_is_down_is_told_with_its_reason(shown):
 
 def test_an_engine_that_does_not_answer_in_time_is_told(shown):
     assert "does not answer within" in shown(INFO, TimeoutError())
+
+
+def test_of_several_engines_each_is_told_under_its_name(shown):
+    page = shown(
+        INFO, NOTHING, more=[Client(replace(INFO, model="another"), EngineUnavailable("no way there"))]
+    )
+    assert "a-model · unix:/0" in page and "another · unix:/1" in page
+    assert "The engine serves." in page and "no way there" in page
 
 
 def test_while_the_model_loads_the_reason_and_the_numbers_are_shown(shown):

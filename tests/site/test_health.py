@@ -14,7 +14,7 @@ from django.test import RequestFactory
 from prometheus_client.parser import text_string_to_metric_families
 
 from chatsite import health, metrics
-from chatsite.engine_metrics import EngineMetrics
+from chatsite.engine_metrics import EngineMetrics, Told
 from tests.livesite import LiveSite
 
 EXPECTED = {
@@ -89,7 +89,10 @@ async def test_a_process_that_drains_is_not_ready(
     async def fine() -> str:
         return ""
 
-    monkeypatch.setattr(health, "_engine_trouble", fine)
+    async def all_fine() -> list[str]:
+        return [""]
+
+    monkeypatch.setattr(health, "_engine_troubles", all_fine)
     monkeypatch.setattr(health, "_database_trouble", fine)
     monkeypatch.setattr(health, "_process", health._Process())
     assert (await health.ready(rf.get("/health/ready"))).status_code == 200
@@ -128,7 +131,7 @@ def test_answers_are_counted_where_they_came_from(site: LiveSite) -> None:
 
 def test_labels_have_a_bound() -> None:
     def num_series() -> int:
-        return metrics.render(EngineMetrics(None)).count(b"\n")
+        return metrics.render(EngineMetrics([Told("x", "", None)])).count(b"\n")
 
     metrics.observe_refusal("first")
     before = num_series()

@@ -6,6 +6,9 @@ import gettext
 import re
 from pathlib import Path
 
+from django.contrib import admin
+from django.utils.translation import override
+
 ROOT = Path(__file__).resolve().parents[2]
 CHAT = ROOT / "static" / "chat"
 MESSAGES = ROOT / "chatsite" / "locale" / "zh_Hans" / "LC_MESSAGES"
@@ -19,6 +22,7 @@ BUILT = (
     "status.",
     "connection.",
     "kept.",
+    "line.",
     "phase.",
     "starter.",
     "greeting",
@@ -26,11 +30,20 @@ BUILT = (
     "model.",
     "thumb.",
     "rated.",
+    "reason.",
+    "variant.",
+    "variants.",
+    "param.",
+    "quota.",
+    "theme.",
+    "text_size.",
+    "language.",
 )
 
 
 def catalogue(language: str) -> dict[str, str]:
-    return dict(ENTRY.findall((CHAT / "texts" / f"{language}.js").read_text()))
+    texts = "\n".join(path.read_text() for path in sorted((CHAT / "texts" / language).glob("*.js")))
+    return dict(ENTRY.findall(texts))
 
 
 def test_both_catalogues_have_the_same_texts() -> None:
@@ -46,7 +59,8 @@ def test_texts_name_the_same_values() -> None:
 
 
 def test_every_text_that_a_script_asks_for_exists_and_every_text_is_used() -> None:
-    script = "\n".join(path.read_text() for path in CHAT.rglob("*.js") if path.parent.name != "texts")
+    scripts = [*CHAT.rglob("*.js"), *(ROOT / "static" / "account").glob("*.js")]
+    script = "\n".join(path.read_text() for path in scripts if "texts" not in path.parts)
     asked = set(re.findall(r'\bt\("([^"]+)"', script))
     english = catalogue("en")
     assert asked <= set(english)
@@ -65,6 +79,17 @@ def test_every_text_of_the_pages_is_translated() -> None:
             continue
         for text in texts_of(path):
             assert translations.gettext(text) != text, f"{path.name}: {text}"
+
+
+def test_every_table_of_the_admin_and_its_group_is_named_in_chinese() -> None:
+    ours = [
+        model._meta for model in admin.site._registry if model.__module__.startswith(("chatsite", "semcache"))
+    ]
+    assert len(ours) > 10
+    with override("zh-hans"):
+        for meta in ours:
+            for name in (meta.verbose_name, meta.verbose_name_plural, meta.app_config.verbose_name):
+                assert re.search("[\u4e00-\u9fff]", str(name)), f"{meta.label}: {name}"
 
 
 def test_the_compiled_catalogue_is_made_from_the_readable_one() -> None:

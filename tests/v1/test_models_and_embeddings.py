@@ -41,6 +41,17 @@ def test_base64_is_what_goes_over_the_wire_when_it_was_asked_for(http: httpx2.Cl
     assert isinstance(http.post("/v1/embeddings", json=body).json()["data"][0]["embedding"], str)
 
 
+def test_as_many_texts_as_elsewhere_are_embedded_at_once(client: openai.OpenAI, embedder: str) -> None:
+    """2,048 is what clients know; the engine takes fewer in one call."""
+    texts = [f"text {number}" for number in range(2048)]
+    many = client.embeddings.create(model=embedder, input=texts, encoding_format="float")
+    assert [one.index for one in many.data] == list(range(2048))
+    for place in (0, 511, 512, 2047):
+        (alone,) = client.embeddings.create(model=embedder, input=texts[place], encoding_format="float").data
+        assert many.data[place].embedding == pytest.approx(alone.embedding)
+    assert many.usage.prompt_tokens > 2048
+
+
 EMBEDDINGS = {
     "no model": ({"input": "x"}, 400, "model"),
     "no input": ({"model": "MODEL"}, 400, "input"),

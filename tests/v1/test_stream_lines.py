@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from uuid import UUID
 
 import pytest
 
 from chatsite.chat.events import Ended, Piece
 from chatsite.chat.models import Origin, State
-from chatsite.sse import Pump
+from chatsite.chat.pace import AT_ONCE
+from chatsite.chat.tail import AnswerEvent, Tail
 from chatsite.v1 import stream as streams
-from chatsite.v1.answers import AnswerEvent
 from chatsite.v1.chat_form import ChatForm
 from chatsite.v1.formats import KEEP_ALIVE
 from chatsite.v1.tools import Offer
@@ -21,10 +20,16 @@ ONE = UUID(int=1)
 OFFER = Offer((Function("write"),), format="hermes")
 
 
-async def played(texts: list[str]) -> AsyncGenerator[AnswerEvent]:
-    for seq, text in enumerate(texts):
-        yield 0, Piece(ONE, seq, 0, text)
-    yield 0, Ended(ONE, State.COMPLETE, "stop", Origin.MODEL)
+class Played(Tail):
+    """An answer that comes piece by piece."""
+
+    def __init__(self, texts: list[str]) -> None:
+        super().__init__(AT_ONCE)
+        pieces = [Piece(ONE, seq, 0, text) for seq, text in enumerate(texts)]
+        self.events = iter([*pieces, Ended(ONE, State.COMPLETE, "stop", Origin.MODEL)])
+
+    async def next(self, timeout_s: float | None = None) -> AnswerEvent:
+        return 0, next(self.events)
 
 
 @pytest.mark.parametrize("every_s", [0.0, 1000.0])
@@ -35,7 +40,7 @@ async def test_a_long_call_that_is_not_complete_keeps_the_stream_alive(
     monkeypatch.setattr(streams, "KEEP_ALIVE_S", every_s)
     written = ['<tool_call>\n{"name": "write", "arguments": {"text": "', *["word "] * 50, '"}}\n</tool_call>']
     form = ChatForm("c", "m", "f", offer=OFFER)
-    lines = [line async for line in streams._lines(form, Pump(played(written)), [], 1)]
+    lines = [line async for line in streams._lines(form, Played(written), [], 1)]
     num_alive = lines.count(KEEP_ALIVE)
     assert num_alive >= 50 if every_s == 0.0 else num_alive == 0
     assert b"".join(lines).count(b'"name":"write"') == 1 and lines[-1] == b"data: [DONE]\n\n"

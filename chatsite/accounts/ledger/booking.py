@@ -14,8 +14,9 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from chatsite import statements
 from chatsite.accounts.ledger.prices import cost_of, price_of
-from chatsite.accounts.models import ApiKey, UsageRecord, User
+from chatsite.accounts.models import UsageRecord
 from chatsite.accounts.quotas import settlement
 from chatsite.chat.events import Durations
 from chatsite.chat.models import FINAL_STATES, Generation, Origin, State
@@ -25,6 +26,12 @@ from inference.types import Timings, Usage
 
 # The origin of answers that were made once more for the cache.
 AGAIN = "again"
+INSERT = statements.Insert(UsageRecord, on_conflict="ON CONFLICT DO NOTHING")
+# The business line of the key that asked, else of the user.
+TENANT = """
+SELECT coalesce((SELECT tenant_id FROM accounts_apikey WHERE id = %s),
+                (SELECT tenant_id FROM accounts_user WHERE id = %s))
+"""
 
 
 def book(generation: Generation, outcome: Outcome, durations: Durations) -> None:
@@ -35,7 +42,7 @@ def book(generation: Generation, outcome: Outcome, durations: Durations) -> None
         generation=generation.pk,
         user_id=generation.user_id,
         api_key_id=generation.api_key_id,
-        tenant_id=_tenant_of(generation),
+        tenant_id=statements.value(TENANT, [generation.api_key_id, generation.user_id]),
         model=generation.model,
         origin=generation.origin,
         state=generation.state if generation.state in FINAL_STATES else outcome.state,
@@ -131,7 +138,7 @@ def owed(limit: int) -> list[UsageRecord]:
 
 
 def _insert(**columns: Any) -> None:
-    UsageRecord.objects.bulk_create([UsageRecord(**columns)], ignore_conflicts=True)
+    INSERT(UsageRecord(**columns))
 
 
 def _work(usage: Usage) -> dict[str, int | float]:
@@ -162,12 +169,3 @@ def _spared_work(outcome: Outcome) -> Usage:
         generated_tokens=row.generated_tokens,
         device_seconds=row.device_seconds,
     )
-
-
-def _tenant_of(generation: Generation) -> int:
-    """The business line of the key that asked, else of the user."""
-    if generation.api_key_id is not None:
-        of_key = ApiKey.objects.filter(pk=generation.api_key_id).values_list("tenant_id", flat=True).first()
-        if of_key is not None:
-            return of_key
-    return User.objects.values_list("tenant_id", flat=True).get(pk=generation.user_id)

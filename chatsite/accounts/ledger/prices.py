@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
+from chatsite import statements
 from chatsite.accounts.models import Price
 from inference.types import Usage
 
@@ -16,12 +17,22 @@ MILLION, HOUR = Decimal(1_000_000), Decimal(3600)
 SMALLEST = Decimal("0.000000001")
 
 
+# All columns, in the model's order.
+OF_PRICE = (
+    "id", "model", "valid_from", "currency",
+    "per_million_prompt", "per_million_reused", "per_million_generated", "per_device_hour",
+)  # fmt: skip
+PRICE_OF = f"""
+SELECT {", ".join(OF_PRICE)} FROM accounts_price
+ WHERE model = ANY(%s) AND valid_from <= %s ORDER BY model = %s DESC, length(model) DESC, valid_from DESC LIMIT 1
+"""  # noqa: S608 - names of columns
+
+
 def price_of(model: str, at: datetime) -> Price | None:
     """The price in force: the model's own, else that of the longest beginning with a *; of each the newest by `at`."""
     patterns = [model, *(f"{model[:length]}*" for length in range(len(model) + 1))]
-    valid = Price.objects.filter(model__in=patterns, valid_from__lte=at)
-    newest = valid.order_by("model", "-valid_from").distinct("model")
-    return max(newest, key=lambda price: (price.model == model, len(price.model)), default=None)
+    row = statements.first(PRICE_OF, [patterns, at, model])
+    return None if row is None else Price.from_db(None, OF_PRICE, row)
 
 
 def cost_of(price: Price | None, work: Usage) -> Decimal:

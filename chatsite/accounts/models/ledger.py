@@ -24,6 +24,8 @@ class Price(models.Model):
     per_device_hour = models.DecimalField(max_digits=14, decimal_places=6, default=0)
 
     class Meta:
+        verbose_name = _("price")
+        verbose_name_plural = _("prices")
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["model", "valid_from"], name="one_price_per_model_and_moment"),
             models.CheckConstraint(
@@ -88,6 +90,8 @@ class UsageRecord(models.Model):
     created_at = models.DateTimeField(default=timezone.now, editable=False, db_index=True)
 
     class Meta:
+        verbose_name = _("usage record")
+        verbose_name_plural = _("usage records")
         indexes: ClassVar = [
             models.Index(fields=["tenant", "created_at"], name="usage_by_tenant"),
             models.Index(fields=["user", "created_at"], name="usage_by_user"),
@@ -122,6 +126,8 @@ class UsageDay(models.Model):
     saved_cost = models.DecimalField(max_digits=20, decimal_places=9, default=0)
 
     class Meta:
+        verbose_name = _("usage of a day")
+        verbose_name_plural = _("usage by day")
         indexes: ClassVar = [
             models.Index(fields=["day"], name="usage_days_by_day"),
             models.Index(fields=["user", "day"], name="usage_days_by_user"),

@@ -33,6 +33,8 @@ class Tenant(models.Model):
     objects = TenantManager()
 
     class Meta:
+        verbose_name = _("business line")
+        verbose_name_plural = _("business lines")
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["is_default"], condition=Q(is_default=True), name="one_default_tenant"
@@ -114,6 +116,8 @@ class ApiKey(models.Model):
     )
 
     class Meta:
+        verbose_name = _("API key")
+        verbose_name_plural = _("API keys")
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(scopes__len__gt=0), name="key_has_a_scope"),
             models.CheckConstraint(condition=Q(sha256__regex=r"^[0-9a-f]{64}$"), name="key_hash_is_sha256"),
@@ -133,7 +137,8 @@ class Identity(models.Model):
     last_used_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        verbose_name_plural = "identities"
+        verbose_name = _("identity")
+        verbose_name_plural = _("identities")
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["issuer", "subject"], name="one_user_per_identity"),
         ]

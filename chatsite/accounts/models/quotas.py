@@ -36,6 +36,8 @@ class Quota(models.Model):
     max_tokens = models.PositiveBigIntegerField(null=True, blank=True)
 
     class Meta:
+        verbose_name = _("quota")
+        verbose_name_plural = _("quotas")
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(applies="user", user__isnull=False, api_key__isnull=True, tenant__isnull=True)

@@ -21,8 +21,6 @@ from requests import RequestException, Response
 
 from chatsite.accounts.oidc.rules import is_safe, origin_of
 
-# A mark in the session of those who came this way.
-CAME_BY = "oidc"
 METADATA = "/.well-known/openid-configuration"
 # Of a provider that rotates its keys or moves its endpoints; a token by a key that is not known asks at once.
 KNOWN_FOR_S = 3600.0
@@ -44,10 +42,6 @@ class Departure:
     state: str
     nonce: str
     code_verifier: str
-
-
-def is_configured() -> bool:
-    return bool(settings.CONFIG.oidc_issuer)
 
 
 def depart(return_to: str) -> Departure:

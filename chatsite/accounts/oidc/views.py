@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import asdict
+from types import ModuleType
 from typing import Any
 
 from django.conf import settings
@@ -22,7 +23,7 @@ from django.views.decorators.http import require_safe
 from chatsite.accounts import doors
 from chatsite.accounts.callers import is_welcome
 from chatsite.accounts.guests import BACKEND
-from chatsite.accounts.oidc import people, provider
+from chatsite.accounts.oidc import CAME_BY, is_configured, people
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ LASTS_S = 600
 @require_safe
 def start(request: HttpRequest) -> HttpResponse:
     """Sends a browser to the provider."""
-    _only_where_configured()
+    provider = _provider()
     try:
         departure = provider.depart(_return_to(request))
     except provider.ProviderFailed as error:
@@ -55,7 +56,7 @@ def start(request: HttpRequest) -> HttpResponse:
 @sensitive_variables()
 def callback(request: HttpRequest) -> HttpResponse:
     """Where the provider sends people back to. It may take seconds, so the database is asked only behind it."""
-    _only_where_configured()
+    provider = _provider()
     try:
         kept = signing.loads(request.COOKIES.get(settings.OIDC_COOKIE_NAME, ""), salt=SALT, max_age=LASTS_S)
         going_on = kept.pop("next")
@@ -72,14 +73,14 @@ def callback(request: HttpRequest) -> HttpResponse:
         notice = _("This account is switched off.")
         return _without_cookie(doors.sign_in_page(request, notice, status=403))
     login(request, user, backend=BACKEND)
-    request.session[provider.CAME_BY] = True
+    request.session[CAME_BY] = True
     return _without_cookie(HttpResponseRedirect(going_on))
 
 
 @require_safe
 def leave(request: HttpRequest) -> HttpResponse:
     """Sends a browser to the provider's own sign-out, where it has one."""
-    _only_where_configured()
+    provider = _provider()
     try:
         url = provider.way_out(request.build_absolute_uri(reverse("signin")))
     except provider.ProviderFailed as error:
@@ -87,9 +88,13 @@ def leave(request: HttpRequest) -> HttpResponse:
     return redirect(url or "signin")
 
 
-def _only_where_configured() -> None:
-    if not provider.is_configured():
+def _provider() -> ModuleType:
+    """What speaks to the provider, where there is one."""
+    if not is_configured():
         raise Http404
+    from chatsite.accounts.oidc import provider
+
+    return provider
 
 
 def _return_to(request: HttpRequest) -> str:

@@ -8,22 +8,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import F
-from django.db.models.functions import Now
 
-from chatsite.accounts.models import QuotaHold, QuotaUse, User
+from chatsite import statements
+from chatsite.accounts.models import QuotaUse
 from chatsite.accounts.quotas.refusals import QuotaExceeded, too_many_live, unknown_account
 from chatsite.accounts.quotas.rules import Limit, in_force
 from chatsite.accounts.quotas.standing import Standing, standing
-from chatsite.chat.models import LIVE_STATES, Generation
+from chatsite.chat.models import LIVE_STATES
 from chatsite.chat.turn import Caller
 
 # Past its deadline an answer is ended within 15 s (`adoption.reap`), and its end is tried to be stored for 30 s.
 SETTLED_WITHIN_S = 60.0
+HOLD_USER = "SELECT 1 FROM accounts_user WHERE id = %s FOR NO KEY UPDATE"
+# Past its deadline an answer is dead whatever its row says; a crash must not lock its user out.
+WANTED = "unnest(%s::varchar[], %s::integer[], %s::timestamptz[]) AS wanted (subject, window_s, window_start)"
+MAKE = f"""
+INSERT INTO accounts_quotause (subject, window_s, window_start, requests, tokens, reserved_tokens)
+SELECT subject, window_s, window_start, 0, 0, 0 FROM {WANTED}
+ WHERE NOT EXISTS (SELECT 1 FROM accounts_quotause AS known WHERE known.subject = wanted.subject
+                      AND known.window_s = wanted.window_s AND known.window_start = wanted.window_start)
+ ORDER BY subject, window_s, window_start ON CONFLICT DO NOTHING
+"""  # noqa: S608 - this module's own words
+# All columns, in the model's order.
+OF_USE = ("id", "subject", "window_s", "window_start", "requests", "tokens", "reserved_tokens")
+LOCK = f"""
+SELECT {", ".join(OF_USE)} FROM accounts_quotause AS known JOIN {WANTED} USING (subject, window_s, window_start)
+ ORDER BY id FOR UPDATE OF known
+"""  # noqa: S608 - the same
+COUNT = """
+UPDATE accounts_quotause SET requests = requests + %s, reserved_tokens = reserved_tokens + %s WHERE id = ANY(%s)
+"""
+HOLD = """
+INSERT INTO accounts_quotahold (generation, uses, tokens, expires_at)
+SELECT generation, %s::bigint[], tokens, statement_timestamp() + make_interval(secs => %s)
+  FROM unnest(%s::uuid[], %s::bigint[]) AS held (generation, tokens)
+"""
+COUNT_LIVE = """
+SELECT count(*) FROM chat_generation WHERE user_id = %s AND state = ANY(%s) AND deadline_at > statement_timestamp()
+"""
 
 
 def one_at_a_time(user_id: int) -> None:
@@ -31,7 +56,7 @@ def one_at_a_time(user_id: int) -> None:
 
     Taken before every other lock of a transaction. Raises ReplyRefused for a user who is gone.
     """
-    if not User.objects.select_for_update(no_key=True).filter(pk=user_id).values("pk"):
+    if statements.first(HOLD_USER, [user_id]) is None:
         raise unknown_account()
 
 
@@ -42,10 +67,7 @@ def admit_answers(
 
     Raises ReplyRefused when they are too many beside those that are in the making.
     """
-    # Past its deadline an answer is dead whatever its row says; a crash must not lock its user out.
-    live = Generation.objects.filter(
-        user_id=caller.user_id, state__in=LIVE_STATES, deadline_at__gt=Now()
-    ).count()
+    live = statements.value(COUNT_LIVE, [caller.user_id, list(LIVE_STATES)])
     if live > settings.CONFIG.max_live_per_user:
         raise too_many_live(live - len(generations))
     return admit(caller, generations, most_tokens)
@@ -79,28 +101,15 @@ def _locked(limits: Sequence[Limit]) -> list[QuotaUse]:
     Those of a new window are made first, in an order of their own: nobody holds a lock while waiting there.
     """
     keys = [(limit.subject, limit.window_s, limit.starts_at) for limit in limits]
-    subjects = {limit.subject for limit in limits}
-    found = QuotaUse.objects.filter(
-        subject__in=subjects, window_start__in={limit.starts_at for limit in limits}
-    )
-    missing = set(keys) - set(found.values_list("subject", "window_s", "window_start"))
-    QuotaUse.objects.bulk_create(
-        [QuotaUse(subject=key[0], window_s=key[1], window_start=key[2]) for key in sorted(missing)],
-        ignore_conflicts=True,
-    )
-    by_key = {
-        (use.subject, use.window_s, use.window_start): use for use in found.select_for_update().order_by("pk")
-    }
+    wanted = [list(column) for column in zip(*keys, strict=True)]
+    statements.changed(MAKE, wanted)
+    uses = (QuotaUse.from_db(None, OF_USE, row) for row in statements.every(LOCK, wanted))
+    by_key = {(use.subject, use.window_s, use.window_start): use for use in uses}
     return [by_key[key] for key in keys]
 
 
 def _count(uses: Sequence[QuotaUse], held: dict[UUID, int]) -> None:
     counters = [use.pk for use in uses]
-    QuotaUse.objects.filter(pk__in=counters).update(
-        requests=F("requests") + len(held), reserved_tokens=F("reserved_tokens") + sum(held.values())
-    )
-    expires_at = Now() + timedelta(seconds=settings.CONFIG.deadline_s + SETTLED_WITHIN_S)
-    QuotaHold.objects.bulk_create(
-        QuotaHold(generation=generation, uses=counters, tokens=tokens, expires_at=expires_at)
-        for generation, tokens in held.items()
-    )
+    statements.changed(COUNT, [len(held), sum(held.values()), counters])
+    within_s = settings.CONFIG.deadline_s + SETTLED_WITHIN_S
+    statements.changed(HOLD, [counters, within_s, list(held), list(held.values())])

@@ -6,15 +6,12 @@ asks; knows no counter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
-from django.db.models import Q
-from django.db.models.functions import Now
-
+from chatsite import statements
 from chatsite.accounts.models import ApiKey, Quota
 from chatsite.chat.turn import Caller
 
@@ -30,6 +27,12 @@ COUNTS_FOR: dict[Quota.Applies, CountsFor] = {
     Applies.EACH_GUEST: "user",
     Applies.EACH_USER: "user",
 }
+# With the database's time, and with those of all the caller's keys: one may have taken the place of the one that asks.
+APPLYING = """
+SELECT applies, api_key_id, window_s, max_requests, max_tokens, statement_timestamp() FROM accounts_quota
+ WHERE applies = ANY(%(applies)s) OR tenant_id = %(tenant)s OR user_id = %(user)s
+    OR (%(has_key)s AND api_key_id IN (SELECT id FROM accounts_apikey WHERE user_id = %(user)s))
+"""
 PRECEDENCE = {applies: place for place, applies in enumerate(COUNTS_FOR)}
 
 
@@ -49,13 +52,26 @@ class Limit:
         return self.starts_at + timedelta(seconds=self.window_s)
 
 
+class Applying(NamedTuple):
+    """A quota's row, and the time at which it was read."""
+
+    applies: str
+    api_key: UUID | None
+    window_s: int
+    max_requests: int | None
+    max_tokens: int | None
+    now: datetime
+
+
 def in_force(caller: Caller) -> list[Limit]:
     """At most one for each of the caller's subjects and lengths of window."""
-    if caller.api_key is not None:
+    applying = _applying(caller)
+    if caller.api_key is not None and any(COUNTS_FOR[Applies(quota.applies)] == "key" for quota in applying):
         caller = replace(caller, api_key=_last_of(caller.api_key))
+        applying = [quota for quota in applying if quota.api_key in (None, caller.api_key)]
     subjects = subjects_of(caller)
-    chosen: dict[tuple[CountsFor, int], Any] = {}
-    for quota in sorted(_applying(caller), key=lambda quota: PRECEDENCE[Applies(quota.applies)]):
+    chosen: dict[tuple[CountsFor, int], Applying] = {}
+    for quota in sorted(applying, key=lambda quota: PRECEDENCE[Applies(quota.applies)]):
         chosen.setdefault((COUNTS_FOR[Applies(quota.applies)], quota.window_s), quota)
     return [
         Limit(
@@ -96,12 +112,11 @@ def window_start(now: datetime, window_s: int) -> datetime:
     return datetime.fromtimestamp(seconds - seconds % window_s, UTC)
 
 
-def _applying(caller: Caller) -> Iterable[Any]:
-    """The rows, each with `now`, the database's time."""
-    applying = Q(applies__in=[Applies.EACH_TENANT, Applies.EACH_USER])
-    applying |= Q(tenant=int(caller.tenant)) | Q(user=caller.user_id)
-    if caller.is_guest:
-        applying |= Q(applies=Applies.EACH_GUEST)
-    if caller.api_key is not None:
-        applying |= Q(applies=Applies.EACH_KEY) | Q(api_key=caller.api_key)
-    return Quota.objects.filter(applying).annotate(now=Now())
+def _applying(caller: Caller) -> list[Applying]:
+    applies = [Applies.EACH_TENANT, Applies.EACH_USER]
+    applies += [Applies.EACH_GUEST] if caller.is_guest else []
+    applies += [Applies.EACH_KEY] if caller.api_key is not None else []
+    subjects = {"tenant": int(caller.tenant), "user": caller.user_id, "has_key": caller.api_key is not None}
+    return [
+        Applying(*row) for row in statements.every(APPLYING, {"applies": [*map(str, applies)]} | subjects)
+    ]

@@ -11,11 +11,22 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import DateTimeField, ExpressionWrapper, F, Value
-from django.db.models.functions import Greatest, Now
+from django.db.models.functions import Now
 
-from chatsite.accounts.models import QuotaHold, QuotaUse, UsageRecord
+from chatsite import statements
+from chatsite.accounts.models import QuotaHold, QuotaUse
 
 BATCH = 10_000
+HAS_HOLD = "SELECT 1 FROM accounts_quotahold WHERE generation = %s"
+BOOKED = "SELECT prompt_tokens, generated_tokens, is_owed FROM accounts_usagerecord WHERE generation = %s"
+# Of two at a time one gets it.
+TAKE_HOLD = "DELETE FROM accounts_quotahold WHERE generation = %s RETURNING uses, tokens"
+CHARGE = """
+WITH held AS (SELECT id FROM accounts_quotause WHERE id = ANY(%s) ORDER BY id FOR UPDATE)
+UPDATE accounts_quotause AS counter
+   SET requests = greatest(requests - %s, 0), tokens = tokens + %s, reserved_tokens = reserved_tokens - %s
+  FROM held WHERE counter.id = held.id
+"""
 # Counters stay so long after their window; what is settled later finds none, and needs none.
 KEPT_FOR = timedelta(hours=1)
 
@@ -25,11 +36,14 @@ def settle(generation: UUID, used_tokens: int) -> None:
 
     A row that is owed, and of which nothing was seen, keeps its hold until the ledger is settled.
     """
-    booked = UsageRecord.objects.filter(generation=generation)
-    for row in booked.values("prompt_tokens", "generated_tokens", "is_owed"):
-        if row["is_owed"] and not row["prompt_tokens"]:
+    if statements.first(HAS_HOLD, [generation]) is None:
+        return  # as where no quota is in force
+    booked = statements.first(BOOKED, [generation])
+    if booked is not None:
+        prompt_tokens, generated_tokens, is_owed = booked
+        if is_owed and not prompt_tokens:
             return
-        used_tokens = row["prompt_tokens"] + row["generated_tokens"]
+        used_tokens = prompt_tokens + generated_tokens
     _close(generation, requests=0, tokens=used_tokens)
 
 
@@ -61,13 +75,7 @@ def forget_old() -> int:
 @transaction.atomic(savepoint=False)
 def _close(generation: UUID, *, requests: int, tokens: int) -> None:
     """Takes the hold away, gives `requests` back and charges `tokens`. Nothing where there is no hold any more."""
-    hold = QuotaHold.objects.select_for_update().filter(pk=generation).first()
-    if hold is None:
-        return
-    hold.delete()
-    counters = QuotaUse.objects.select_for_update().filter(pk__in=hold.uses).order_by("pk")
-    QuotaUse.objects.filter(pk__in=[use.pk for use in counters]).update(
-        requests=Greatest(F("requests") - requests, 0),
-        tokens=F("tokens") + tokens,
-        reserved_tokens=F("reserved_tokens") - hold.tokens,
-    )
+    hold = statements.first(TAKE_HOLD, [generation])
+    if hold is not None:
+        counters, held_tokens = hold
+        statements.changed(CHARGE, [counters, requests, tokens, held_tokens])

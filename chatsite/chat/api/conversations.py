@@ -9,9 +9,9 @@ from django.http import HttpRequest
 from ninja import Field, Router, Status
 
 from chatsite.accounts.auth import caller_of
-from chatsite.chat import bulk, erasure, library
+from chatsite.chat import bulk, erasure, library, listing
 from chatsite.chat.api.rights import ReceiptRef
-from chatsite.chat.models import Conversation
+from chatsite.chat.notices import Kind, board
 from chatsite.chat.schemas.conversations import (
     BulkIn,
     BulkOut,
@@ -19,8 +19,11 @@ from chatsite.chat.schemas.conversations import (
     ConversationIn,
     ConversationOut,
     ConversationPage,
+    TagList,
 )
 from chatsite.db import run_in_db
+from chatsite.engines import served
+from chatsite.errors import InvalidRequest
 
 router = Router(tags=["conversations"])
 
@@ -39,27 +42,39 @@ async def list_conversations(
     cursor: Cursor = "",
 ) -> dict[str, Any]:
     """A page of your conversations, pinned ones first, then the latest; temporary ones are never listed."""
-    wanted = library.Wanted(query=q, tag=tag, is_archived=archived)
-    items, following = await run_in_db(library.conversations, caller_of(request).user_id, wanted, cursor)
-    return {"items": items, "next": following}
+    wanted = listing.Wanted(query=q, tag=tag, is_archived=archived)
+    page = await run_in_db(listing.conversations, caller_of(request).user_id, wanted, cursor)
+    return {"items": page.items, "next": page.following, "num_found": page.num_found}
 
 
-@router.post("/conversations", response={201: ConversationOut})
-async def make_conversation(request: HttpRequest, body: ConversationIn) -> Status[Conversation]:
-    """A new conversation without messages."""
-    columns = body.dict() | {"parameters": body.parameters.dict(exclude_none=True)}
-    return Status(201, await run_in_db(library.make, caller_of(request).user_id, columns))
+@router.get("/conversations/tags", response={200: TagList})
+async def list_tags(request: HttpRequest) -> dict[str, Any]:
+    """The tags of your conversations, archived ones among them, with how many have each, the most used first."""
+    return {"items": await run_in_db(listing.tags_of, caller_of(request).user_id)}
+
+
+@router.post("/conversations", response={200: ConversationOut, 201: ConversationOut})
+async def make_conversation(request: HttpRequest, body: ConversationIn) -> Status[library.Shown]:
+    """A new conversation without messages; 200 for the one that was made for this `client_message_id` before."""
+    await _check_served(body.model)
+    columns = body.dict(exclude={"client_message_id"}) | {
+        "parameters": body.parameters.dict(exclude_none=True)
+    }
+    row, is_new = await run_in_db(library.make, caller_of(request).user_id, columns, body.client_message_id)
+    return Status(201 if is_new else 200, row)
 
 
 @router.post("/conversations/bulk", response=BulkOut)
 async def change_many(request: HttpRequest, body: BulkIn) -> dict[str, Any]:
     """Archives, pins, tags or erases up to 200 conversations at once: all of them, or none."""
-    num_changed, receipt = await bulk.apply(caller_of(request), body.action, body.ids, body.tag)
+    caller = caller_of(request)
+    num_changed, receipt = await bulk.apply(caller, body.action, body.ids, body.tag)
+    await board.changed(caller.user_id, Kind.CHANGED if receipt is None else Kind.ERASED, body.ids)
     return {"num_changed": num_changed, "receipt": receipt}
 
 
 @router.get("/conversations/{uuid:conversation}", response={200: ConversationOut})
-async def get_conversation(request: HttpRequest, conversation: UUID) -> Conversation:
+async def get_conversation(request: HttpRequest, conversation: UUID) -> library.Shown:
     """A conversation without its messages, which are read in pages."""
     return await run_in_db(library.shown, caller_of(request).user_id, conversation)
 
@@ -67,15 +82,28 @@ async def get_conversation(request: HttpRequest, conversation: UUID) -> Conversa
 @router.patch("/conversations/{uuid:conversation}", response={200: ConversationOut})
 async def change_conversation(
     request: HttpRequest, conversation: UUID, body: ConversationChange
-) -> Conversation:
-    """Changes title, pin, archive, tags, system prompt, parameters or the active branch."""
+) -> library.Shown:
+    """Changes title, pin, archive, tags, system prompt, parameters, the model or the active branch."""
+    await _check_served(body.model)
     changes = {name: value for name, value in body.dict(exclude_unset=True).items() if value is not None}
     if body.parameters is not None:
         changes["parameters"] = body.parameters.dict(exclude_none=True)
-    return await run_in_db(library.change, caller_of(request).user_id, conversation, changes)
+    user_id = caller_of(request).user_id
+    row = await run_in_db(library.change, user_id, conversation, changes)
+    await board.changed(user_id, Kind.CHANGED, [conversation])
+    return row
 
 
 @router.delete("/conversations/{uuid:conversation}", response={202: ReceiptRef})
 async def erase_conversation(request: HttpRequest, conversation: UUID) -> Status[ReceiptRef]:
     """Removes a conversation from every store, within a minute; the receipt says which have done so."""
-    return Status(202, ReceiptRef.to(await erasure.erase(caller_of(request), conversation)))
+    caller = caller_of(request)
+    receipt = await erasure.erase(caller, conversation)
+    await board.changed(caller.user_id, Kind.ERASED, [conversation])
+    return Status(202, ReceiptRef.to(receipt))
+
+
+async def _check_served(model: str | None) -> None:
+    """Raises InvalidRequest for a model that no engine is known to serve."""
+    if model and (await served(model)).named(model) is None:
+        raise InvalidRequest("model is none that is served here.")

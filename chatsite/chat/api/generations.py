@@ -7,22 +7,22 @@ from contextlib import aclosing
 from typing import Annotated, Any
 from uuid import UUID
 
-from django.conf import settings
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Field, Header, Router
 
 from chatsite.accounts.auth import caller_of
 from chatsite.accounts.grants import Grant, watch
 from chatsite.chat import frames, library
-from chatsite.chat.coalesce import coalesce
 from chatsite.chat.ending import stop
 from chatsite.chat.following import Followed, followed, load
 from chatsite.chat.framing import Framer
 from chatsite.chat.live import HandedOver
+from chatsite.chat.pace import pace_of_site
 from chatsite.chat.schemas.messages import CancelOut, GenerationOut
+from chatsite.chat.tail import Tail
 from chatsite.db import run_in_db
 from chatsite.errors import AccessEnded
-from chatsite.sse import HEADERS, KEEP_ALIVE_S, Pump
+from chatsite.sse import HEADERS, KEEP_ALIVE_S
 
 router = Router(tags=["generations"])
 
@@ -33,9 +33,20 @@ EVENTS = {
             "description": "Frames as on the WebSocket, one JSON object per event, until `done`.",
             "content": {
                 "text/event-stream": {
-                    "schema": {"type": "string"},
-                    "example": 'id: 3\ndata: {"type":"delta","generation":"6f2f3c5e-3f0d-4f0e-9a53-9d9a3f4f4b1e",'
-                    '"seq":3,"offset":10,"text":" longest"}\n\n',
+                    # One event: OpenAPI 3.1 has no word for the items of a stream.
+                    "schema": {
+                        "type": "object",
+                        "properties": {
+                            "id": {"type": "string"},
+                            "data": {"type": "string", "contentMediaType": "application/json"},
+                        },
+                        "required": ["data"],
+                    },
+                    "example": {
+                        "id": "3",
+                        "data": '{"type":"delta","generation":"6f2f3c5e-3f0d-4f0e-9a53-9d9a3f4f4b1e",'
+                        '"seq":3,"offset":10,"text":" longest"}',
+                    },
                 }
             },
         }
@@ -89,6 +100,8 @@ def _number(last_event_id: str) -> int:
 
 
 async def _events(grant: Grant, generation: UUID, after: int) -> AsyncGenerator[bytes, None]:
+    # A word at once: a reader that gets none knows that something on the way collects what we write.
+    yield b": open\n\n"
     async with followed(grant.user_id, generation) as found:
         held = found.live.cut(after)
         framer = Framer(found.live, held)
@@ -101,18 +114,18 @@ async def _events(grant: Grant, generation: UUID, after: int) -> AsyncGenerator[
 
 
 async def _tail(grant: Grant, found: Followed, framer: Framer, num_seen: int) -> AsyncGenerator[bytes, None]:
-    config = settings.CONFIG
-    pump = Pump(coalesce(found.live.follow(num_seen), config.coalesce_tokens, config.coalesce_ms / 1000))
+    tail = Tail(pace_of_site())
+    tail.add(found.live, num_seen)
     try:
-        with watch.watching(grant, lambda: pump.break_off(AccessEnded())):
+        with watch.watching(grant, lambda: tail.break_off(AccessEnded())):
             while not framer.has_ended:
-                event = await pump.next(KEEP_ALIVE_S)
-                frame = event and framer.frame(event)
+                coming = await tail.next(KEEP_ALIVE_S)
+                frame = coming and framer.frame(coming[1])
                 yield _line(frame, getattr(frame, "seq", None)) if frame else b": keep-alive\n\n"
     except (HandedOver, AccessEnded):
         return  # the client asks again: it is served by the process that has it now, or told that it is signed out
     finally:
-        await pump.close()
+        await tail.close()
 
 
 def _line(frame: frames.FromServer, seq: int | None) -> bytes:

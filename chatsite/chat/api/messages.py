@@ -11,18 +11,20 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Field, Header, Query, Router, Schema, Status
 
 from chatsite.accounts.auth import caller_of
-from chatsite.chat import branches, following, library
+from chatsite.chat import branches, following, library, rewording
 from chatsite.chat.ask import Asked, ask, ask_again, go_on
 from chatsite.chat.ending import completed
 from chatsite.chat.models import FINAL_STATES, LIVE_STATES, Message
-from chatsite.chat.notices import board
+from chatsite.chat.notices import Kind, board
 from chatsite.chat.running import running
 from chatsite.chat.schemas.messages import (
     MAX_WAIT_S,
     AgainIn,
     AskedOut,
+    MessageOut,
     MessagePage,
     QuestionIn,
+    RewordIn,
     SnapshotOut,
 )
 from chatsite.chat.store import Question
@@ -144,6 +146,20 @@ async def continue_answer(
     return await _answered(caller, asking, response, _wait_s(wait, prefer))
 
 
+@router.post("/messages/{uuid:message}/reword", response={200: MessageOut, 201: MessageOut})
+async def reword_question(request: HttpRequest, message: UUID, body: RewordIn) -> Status[dict[str, Any]]:
+    """The question that `message` is or answers, in other words: another version of it, which keeps what followed it.
+
+    Nothing is asked and nothing is counted. 409 `still_answering` while an answer to it is being made.
+    """
+    user_id = caller_of(request).user_id
+    version, is_new = await run_in_db(rewording.reword, user_id, body.client_message_id, message, body.text)
+    if is_new:
+        await board.changed(user_id, Kind.REWORDED, [version.conversation_id])
+    (row,) = await run_in_db(branches.messages_of, user_id, version.conversation_id, [version.pk])
+    return Status(201 if is_new else 200, shown(row))
+
+
 @router.get("/messages/{uuid:message}", response={200: SnapshotOut})
 async def get_message(
     request: HttpRequest, message: UUID, after: Annotated[int, Field(ge=0, lt=2**63)] = 0
@@ -159,7 +175,7 @@ async def _answered(
     asked = await completed(asking)
     stored = asked.stored
     if stored.is_new:
-        await board.started(stored.conversation, stored.generation, None)
+        await board.asked(caller.user_id, stored.conversation, stored.generation)
     if wait_s:
         response["Preference-Applied"] = "wait"
         await following.wait_end(caller.user_id, stored.generation, wait_s)
@@ -167,6 +183,7 @@ async def _answered(
     question, answer = await run_in_db(branches.messages_of, caller.user_id, stored.conversation, ids)
     body = {
         "conversation": stored.conversation,
+        "title": stored.title,
         "question": shown(question),
         "answer": shown(answer),
         "events": f"/api/generations/{stored.generation}/events",

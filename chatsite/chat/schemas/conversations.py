@@ -9,6 +9,8 @@ from uuid import UUID
 from ninja import Field, Schema
 from pydantic import ConfigDict
 
+from chatsite.json_types import AS_NUMBER, SAYS_SOMETHING, Flag
+
 MAX_TAGS = 20
 MAX_BULK = 200
 
@@ -16,7 +18,14 @@ Title = Annotated[str, Field(max_length=200, description="What the list shows.",
 Prompt = Annotated[
     str, Field(max_length=50_000, description="What the model is told first.", examples=["Be brief."])
 ]
-Tag = Annotated[str, Field(min_length=1, max_length=40, examples=["work"])]
+Model = Annotated[
+    str,
+    Field(
+        max_length=200,
+        description="By which the next answer is made, as `/v1/models` names it; empty: the first one that is served.",
+    ),
+]
+Tag = Annotated[str, Field(max_length=40, pattern=SAYS_SOMETHING, examples=["work"])]
 Tags = Annotated[list[Tag], Field(max_length=MAX_TAGS, description="Words to find it by.")]
 Ids = Annotated[list[UUID], Field(min_length=1, max_length=MAX_BULK)]
 
@@ -28,18 +37,18 @@ class Parameters(Schema):
         extra="forbid", json_schema_extra={"example": {"temperature": 0.2, "max_tokens": 500}}
     )
 
-    temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None = None
-    top_p: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
-    top_k: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
-    min_p: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
-    repetition_penalty: Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)] | None = None
-    presence_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)] | None = None
-    frequency_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)] | None = None
-    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False), AS_NUMBER] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False), AS_NUMBER] | None = None
+    top_k: Annotated[int, Field(ge=0, le=1_000_000), AS_NUMBER] | None = None
+    min_p: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), AS_NUMBER] | None = None
+    repetition_penalty: Annotated[float, Field(gt=0, le=10, allow_inf_nan=False), AS_NUMBER] | None = None
+    presence_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False), AS_NUMBER] | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False), AS_NUMBER] | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**63), AS_NUMBER] | None = None
     stop: (
         Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=16)] | None
     ) = None
-    max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    max_tokens: Annotated[int, Field(ge=1, le=1_000_000), AS_NUMBER] | None = None
 
 
 class ConversationIn(Schema):
@@ -55,9 +64,15 @@ class ConversationIn(Schema):
     title: Title = ""
     system_prompt: Prompt = ""
     parameters: Parameters = Field(default_factory=Parameters)
+    model: Model = ""
     tags: Tags = Field(default_factory=list)
-    is_temporary: bool = Field(
+    is_temporary: Flag = Field(
         default=False, description="Stays out of the list, the search and the cache; gone within a day."
+    )
+    client_message_id: UUID | None = Field(
+        default=None,
+        description="Of the first message, which on the socket finds this conversation without naming it. "
+        "Sent again, nothing is made or changed.",
     )
 
 
@@ -69,10 +84,11 @@ class ConversationChange(Schema):
     )
 
     title: Title | None = None
-    is_pinned: bool | None = None
-    is_archived: bool | None = None
+    is_pinned: Flag | None = None
+    is_archived: Flag | None = None
     system_prompt: Prompt | None = None
     parameters: Parameters | None = None
+    model: Model | None = None
     tags: Tags | None = None
     active_leaf: UUID | None = Field(
         default=None, description="The last answer of the branch that is shown from now on."
@@ -89,11 +105,24 @@ class ConversationItem(Schema):
     updated_at: datetime
     is_pinned: bool
     is_archived: bool
+    is_answering: bool = Field(description="Whether an answer in it is being made.")
 
 
 class ConversationPage(Schema):
     items: list[ConversationItem]
     next: str | None = Field(description="The `cursor` of the next page; null on the last one.")
+    num_found: int | None = Field(
+        description="On the first page of a search: how many there are, counted up to 1,000."
+    )
+
+
+class TagItem(Schema):
+    tag: str = Field(examples=["work"])
+    num_conversations: int
+
+
+class TagList(Schema):
+    items: list[TagItem]
 
 
 class ConversationOut(ConversationItem):
@@ -102,6 +131,7 @@ class ConversationOut(ConversationItem):
     is_temporary: bool
     system_prompt: str
     parameters: dict[str, Any]
+    model: Model
     active_leaf: UUID | None = Field(validation_alias="active_leaf_id")
     num_messages: int
 
@@ -112,7 +142,9 @@ class BulkIn(Schema):
     model_config = ConfigDict(
         extra="forbid",
         json_schema_extra={
-            "example": {"action": "tag", "ids": ["6f2f3c5e-3f0d-4f0e-9a53-9d9a3f4f4b1e"], "tag": "work"}
+            "example": {"action": "tag", "ids": ["6f2f3c5e-3f0d-4f0e-9a53-9d9a3f4f4b1e"], "tag": "work"},
+            "if": {"properties": {"action": {"enum": ["tag", "untag"]}}},
+            "then": {"properties": {"tag": {"type": "string"}}, "required": ["tag"]},
         },
     )
 

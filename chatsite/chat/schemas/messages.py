@@ -9,7 +9,17 @@ from uuid import UUID
 from ninja import Field, Schema
 from pydantic import ConfigDict
 
+from chatsite.json_types import SAYS_SOMETHING
+
 MAX_WAIT_S = 300
+
+QuestionText = Annotated[
+    str,
+    Field(
+        description="Not blank; at most CHAT_MAX_MESSAGE_CHARS characters.",
+        json_schema_extra={"pattern": SAYS_SOMETHING},
+    ),
+]
 
 
 class GenerationOut(Schema):
@@ -75,7 +85,7 @@ class QuestionIn(Schema):
     client_message_id: UUID = Field(
         description="Made by you, once per message: sent again, the same message is found, not another one made."
     )
-    text: str = Field(description="At most CHAT_MAX_MESSAGE_CHARS characters.")
+    text: QuestionText
     parent: UUID | None = None
 
 
@@ -90,10 +100,30 @@ class AgainIn(Schema):
     client_message_id: UUID = Field(description="Made by you, once per wish.")
 
 
+class RewordIn(Schema):
+    """A question in other words."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "example": {
+                "client_message_id": "9b2f3b54-58b0-4d5c-8a31-2f0e1d9c7a45",
+                "text": "Which river in Asia is the longest?",
+            }
+        },
+    )
+
+    client_message_id: UUID = Field(
+        description="Made by you, once per version: sent again, the same version is found."
+    )
+    text: QuestionText
+
+
 class AskedOut(Schema):
     """A question with its answer, which is whole when its `state` says so; else follow the generation."""
 
     conversation: UUID
+    title: str = Field(description="The conversation's, which its first question gave it.")
     question: MessageOut
     answer: MessageOut
     events: str = Field(description="The answer as server-sent events.")

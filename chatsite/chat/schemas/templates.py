@@ -8,6 +8,8 @@ from ninja import Field, Schema
 from pydantic import ConfigDict
 from pydantic.config import JsonDict
 
+from chatsite.json_types import Flag
+
 Title = Annotated[str, Field(min_length=1, max_length=120, examples=["Translate"])]
 Body = Annotated[
     str,
@@ -45,8 +47,8 @@ class TemplateIn(Schema):
     title: Title
     body: Body
     language: Language = "en"
-    is_starter: bool = Field(default=False, description="Offered when a conversation begins.")
-    is_shared: bool = Field(default=False, description="For everybody; staff only.")
+    is_starter: Flag = Field(default=False, description="Offered when a conversation begins.")
+    is_shared: Flag = Field(default=False, description="For everybody; staff only.")
 
 
 class TemplateChange(Schema):
@@ -57,7 +59,7 @@ class TemplateChange(Schema):
     title: Title | None = None
     body: Body | None = None
     language: Language | None = None
-    is_starter: bool | None = None
+    is_starter: Flag | None = None
 
 
 class UseIn(Schema):

@@ -63,6 +63,7 @@ class Talk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     active: Number | None = None
     system_prompt: Annotated[str, Meta(max_length=50_000)] = ""
     parameters: dict[str, Any] = {}
+    model: Annotated[str, Meta(max_length=200)] = ""
     tags: Annotated[list[Annotated[str, Meta(min_length=1, max_length=40)]], Meta(max_length=20)] = []
     is_pinned: bool = False
     is_archived: bool = False

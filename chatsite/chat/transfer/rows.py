@@ -14,17 +14,24 @@ from django.db.models import OuterRef, Subquery
 
 from chatsite.chat.library import owned
 from chatsite.chat.models import FINAL_STATES, Conversation, Feedback, Generation, Message, Role, State
+from chatsite.chat.store import store_messages
 from chatsite.chat.transfer.form import Ended, Made, Said, Talk, Turn
 
 BATCH = 500
-# Texts are indexed while they are stored, and a statement has five seconds.
-BATCH_CHARS = 100_000
 
 
 def ids_of(user_id: int) -> list[UUID]:
     """What is exported of a person: everything but temporary chats, oldest first."""
     rows = Conversation.objects.filter(owner=user_id, is_temporary=False)
     return list(rows.order_by("created_at", "pk").values_list("pk", flat=True))
+
+
+def those_of(user_id: int, conversations: Sequence[UUID]) -> list[UUID]:
+    """Those of the named conversations that are the user's, each once, in the order in which they are named."""
+    theirs = set(
+        Conversation.objects.filter(owner=user_id, pk__in=conversations).values_list("pk", flat=True)
+    )
+    return [conversation for conversation in dict.fromkeys(conversations) if conversation in theirs]
 
 
 def load(user_id: int, conversation: UUID) -> Talk:
@@ -44,6 +51,7 @@ def load(user_id: int, conversation: UUID) -> Talk:
         active=numbers.get(cast("UUID", row.active_leaf_id)),
         system_prompt=row.system_prompt,
         parameters=row.parameters,
+        model=row.model,
         tags=row.tags,
         is_pinned=row.is_pinned,
         is_archived=row.is_archived,
@@ -69,24 +77,10 @@ def store(user_id: int, talks: Sequence[Talk]) -> list[UUID]:
             if turn.feedback:
                 said.append(_feedback(user_id, turn, turn.feedback, ids))
     Conversation.objects.bulk_create(conversations, BATCH)
-    for batch in _batches(messages):
-        Message.objects.bulk_create(batch)
+    store_messages(messages)
     Generation.objects.bulk_create(made, BATCH)
     Feedback.objects.bulk_create(said, BATCH)
     return [conversation.pk for conversation in conversations]
-
-
-def _batches(messages: Sequence[Message]) -> Iterator[list[Message]]:
-    batch: list[Message] = []
-    num_chars = 0
-    for message in messages:
-        if len(batch) == BATCH or num_chars > BATCH_CHARS:
-            yield batch
-            batch, num_chars = [], 0
-        batch.append(message)
-        num_chars += len(message.text)
-    if batch:
-        yield batch
 
 
 def _ordered_ids(talk: Talk) -> list[UUID]:
@@ -136,6 +130,7 @@ def _conversation(user_id: int, talk: Talk, ids: dict[int, UUID]) -> Conversatio
         title=talk.title,
         system_prompt=talk.system_prompt,
         parameters=talk.parameters,
+        model=talk.model,
         tags=talk.tags,
         is_pinned=talk.is_pinned,
         is_archived=talk.is_archived,

@@ -62,6 +62,9 @@ class Conversation(models.Model):
     title = models.CharField(max_length=200, blank=True)
     system_prompt = models.TextField(blank=True)
     parameters = models.JSONField(default=dict, blank=True)
+    # By which the next answer is made; empty before the first question, unless one was chosen. The default is the
+    # database's too, because a web process of the version before may still write rows.
+    model = models.CharField(max_length=200, blank=True, default="", db_default="")
     active_leaf = models.ForeignKey(
         "Message", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -73,13 +76,15 @@ class Conversation(models.Model):
     updated_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
+        verbose_name = _("conversation")
+        verbose_name_plural = _("conversations")
         indexes: ClassVar = [
             models.Index(fields=["owner", "-updated_at"], name="conversation_list"),
             GinIndex(Terms(F("title")), name="conversation_search"),
         ]
 
     def __str__(self) -> str:
-        return self.title or str(self.id)
+        return str(self.id)  # the title is what somebody wrote; logs and the admin name rows by this
 
 
 class Message(models.Model):
@@ -172,6 +177,8 @@ class Generation(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        verbose_name = _("generation")
+        verbose_name_plural = _("generations")
         indexes: ClassVar = [
             models.Index(
                 fields=["lease_until"], condition=Q(state__in=LIVE_STATES), name="generation_leases"
@@ -213,72 +220,3 @@ class AgainOrder(models.Model):
 
     def __str__(self) -> str:
         return str(self.run)
-
-
-class PromptTemplate(models.Model):
-    """A text with variables that starts a message; without an owner it is everybody's."""
-
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True)
-    title = models.CharField(max_length=120)
-    body = models.TextField()
-    language = models.CharField(max_length=16, default="en")
-    is_starter = models.BooleanField(default=False)
-    use_count = models.PositiveIntegerField(default=0)
-
-    def __str__(self) -> str:
-        return self.title
-
-
-class Feedback(models.Model):
-    """A thumb up or down on an answer, one per user and answer."""
-
-    class Verdict(models.TextChoices):
-        UP = "up", _("up")
-        DOWN = "down", _("down")
-
-    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="feedback")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
-    verdict = models.CharField(max_length=8, choices=Verdict.choices)
-    reason = models.CharField(max_length=500, blank=True)
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
-
-    class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["message", "user"], name="one_feedback_per_user"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.verdict} {self.message_id}"
-
-
-class ErasureReceipt(models.Model):
-    """What was asked to be erased, when, and what each store says about it. Names nobody: whoever asked has its id."""
-
-    class What(models.TextChoices):
-        CONVERSATION = "conversation", _("a conversation")
-        PERSON = "person", _("everything of a person")
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    what = models.CharField(max_length=16, choices=What.choices)
-    # Opaque names of what the engine still has to drop; emptied when it did.
-    pending = models.JSONField(default=list, blank=True)
-    # store -> {"erased": number of things, "at": time}; a store that is not named yet is not done yet.
-    stores = models.JSONField(default=dict, blank=True)
-    requested_at = models.DateTimeField(default=timezone.now, editable=False, db_index=True)
-    finished_at = models.DateTimeField(null=True, blank=True)
-
-    def __str__(self) -> str:
-        return f"{self.what} {self.id}"
-
-
-class ExportLink(models.Model):
-    """A link that gives one export once, within minutes. Only a hash of its secret is kept."""
-
-    sha256 = models.CharField(max_length=64, unique=True)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    form = models.CharField(max_length=16)
-    expires_at = models.DateTimeField(db_index=True)
-    used_at = models.DateTimeField(null=True, blank=True)
-
-    def __str__(self) -> str:
-        return f"{self.form} until {self.expires_at}"
