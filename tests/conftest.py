@@ -7,6 +7,8 @@ import os
 import pytest
 from hypothesis import settings
 
+from tests.plugins.tables import use_of_tables
+
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("local", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
@@ -19,16 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Tests in a transaction still come before those that empty the tables, as pytest-django has put them.
     """
     first_seen: dict[tuple[int, str], int] = {}
-    groups = {item: (_empties_tables(item), str(item.path.parent)) for item in items}
+    groups = {item: (use_of_tables(item), str(item.path.parent)) for item in items}
     for place, item in enumerate(items):
         first_seen.setdefault(groups[item], place)
     items.sort(key=lambda item: (groups[item][0], first_seen[groups[item]]))
-
-
-def _empties_tables(item: pytest.Item) -> int:
-    """0: rolled back. 1: empties them. 2: leaves this process's database alone."""
-    fixtures = getattr(item, "fixturenames", ())
-    marker = item.get_closest_marker("django_db")
-    if "transactional_db" in fixtures or (marker and marker.kwargs.get("transaction")):
-        return 1
-    return 0 if marker or "db" in fixtures else 2

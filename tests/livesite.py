@@ -28,6 +28,7 @@ import psycopg
 PROJECT = Path(__file__).resolve().parents[1]
 STARTS_WITHIN_S = 60.0
 ENDS_WITHIN_S = 20.0
+MIGRATED = "TEST_MIGRATED"  # a server and the database on it that is copied
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,12 @@ class LiveSite:
     environ: dict[str, str]
     folder: Path
     web: subprocess.Popen[bytes]
-    engine: subprocess.Popen[bytes]
+    engines: tuple[subprocess.Popen[bytes], ...]
+
+    @property
+    def engine(self) -> subprocess.Popen[bytes]:
+        """The only one, or the first."""
+        return self.engines[0]
 
     def manage(self, *arguments: str, **variables: str) -> str:
         """The output of `manage.py ARGUMENTS` in the site's environment. Raises RuntimeError."""
@@ -46,17 +52,19 @@ class LiveSite:
 
     def user(self, name: str, **columns: object) -> int:
         """The id of user `name`, made when there is none; `columns` differ from an ordinary person's."""
+        if found := self.sql("SELECT id FROM accounts_user WHERE username = %s", name):
+            return int(str(found[0][0]))
         values = {
             "username": name, "password": "!", "first_name": "", "last_name": "", "email": "", "is_staff": False,
             "is_superuser": False, "is_active": True, "date_joined": datetime.now(UTC), "is_guest": False,
             "tenant_id": self.sql("SELECT id FROM accounts_tenant WHERE is_default")[0][0],
         } | columns  # fmt: skip
         places = ", ".join(["%s"] * len(values))
-        self.sql(
-            f"INSERT INTO accounts_user ({', '.join(values)}) VALUES ({places}) ON CONFLICT DO NOTHING",
+        made = self.sql(
+            f"INSERT INTO accounts_user ({', '.join(values)}) VALUES ({places}) RETURNING id",
             *values.values(),
         )
-        return int(str(self.sql("SELECT id FROM accounts_user WHERE username = %s", name)[0][0]))
+        return int(str(made[0][0]))
 
     def key(self, user: str, *scopes: str) -> str:
         """A new API key of `user`, written as the product writes it, without the start of one more process."""
@@ -100,28 +108,39 @@ class _Children:
 
 @contextmanager
 def live_site(
-    name: str, engine_module: Sequence[str] = ("inference.testing",), **variables: str
+    name: str,
+    engine_module: Sequence[str] = ("inference.testing",),
+    models: Sequence[str] = ("",),
+    **variables: str,
 ) -> Iterator[LiveSite]:
     """A site of its own, ready to answer; `variables` are settings of its processes.
 
-    `engine_module` is the engine that is started, with its flags.
+    `engine_module` is the engine that is started, with its flags: one for each of `models`, which are their names.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rill-site-")))
         port = free_port()
+        addresses = [f"unix:{folder}/e{number}.sock" for number in range(len(models))]
         environ = os.environ | {
-            "DATABASE_URL": stack.enter_context(_database(name)),
+            "DATABASE_URL": stack.enter_context(new_database(name)),
             "DATA_DIR": str(folder),
-            "ENGINE_ADDRESS": f"unix:{folder}/e.sock",
+            "ENGINE_ADDRESS": ",".join(addresses),
             "PORT": str(port),
             "CHAT_GUESTS": "true",
             **variables,
         }
         children = _Children()
         stack.callback(children.stop)
-        engine = children.start([sys.executable, "-m", *engine_module], environ, folder / "engine.log")
+        engines = [
+            children.start(
+                [sys.executable, "-m", *engine_module],
+                {"ENGINE_MODEL_NAME": model, **environ, "ENGINE_ADDRESS": address},
+                folder / "engine.log",
+            )
+            for address, model in zip(environ["ENGINE_ADDRESS"].split(","), models, strict=True)
+        ]
         web = children.start([sys.executable, "manage.py", "serve"], environ, folder / "web.log")
-        site = LiveSite(f"http://127.0.0.1:{port}", environ, folder, web, engine)
+        site = LiveSite(f"http://127.0.0.1:{port}", environ, folder, web, tuple(engines))
         _wait_until_ready(site)
         yield site
 
@@ -133,13 +152,18 @@ def free_port() -> int:
 
 
 @cache
-def _template(server: str) -> str:
-    """A database that was migrated once for all sites of this process: a copy takes a tenth of the time."""
+def migrated(server: str) -> str:
+    """A database that was migrated once for all sites of this process and of those that it starts: a copy takes a tenth
+    of the time."""
+    known, _, template = os.environ.get(MIGRATED, "").rpartition(" ")
+    if known == server:
+        return template
     template = f"sites_{os.getpid()}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {template}")
     atexit.register(_drop, server, template)
     _manage(os.environ | {"DATABASE_URL": _at(server, template)}, "migrate", "--verbosity", "0")
+    os.environ[MIGRATED] = f"{server} {template}"
     return template
 
 
@@ -154,10 +178,10 @@ def _at(server: str, database: str) -> str:
 
 
 @contextmanager
-def _database(name: str) -> Iterator[str]:
+def new_database(name: str) -> Iterator[str]:
     """A new database on the test server, migrated and otherwise empty; its URL."""
     server = os.environ["DATABASE_URL"]
-    database, template = f"{name}_{os.getpid()}", _template(server)
+    database, template = f"{name}_{os.getpid()}", migrated(server)
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {database} TEMPLATE {template}")
         try:
@@ -177,11 +201,12 @@ def _manage(environ: dict[str, str], *arguments: str) -> str:
 def _wait_until_ready(site: LiveSite) -> None:
     give_up_at = time.monotonic() + STARTS_WITHIN_S
     while time.monotonic() < give_up_at:
-        for process, log in ((site.web, "web.log"), (site.engine, "engine.log")):
+        for process, log in ((site.web, "web.log"), *((engine, "engine.log") for engine in site.engines)):
             if process.poll() is not None:
                 raise RuntimeError(f"a process of the site ended:\n{(site.folder / log).read_text()}")
         try:
-            if httpx2.get(f"{site.url}/health/ready").status_code == 200:
+            ready = httpx2.get(f"{site.url}/health/ready")
+            if ready.status_code == 200 and all(one["is_ok"] for one in ready.json().get("engines", [])):
                 return
         except httpx2.TransportError:
             pass

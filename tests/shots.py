@@ -6,48 +6,23 @@ ordinary questions. Needs Chromium; starts throwaway servers where DATABASE_URL 
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from playwright.sync_api import Browser, Page, ViewportSize, WebSocketRoute, expect
+from playwright.sync_api import expect
 
-from inference.testing.script import PREFIX, script_text
-from tests.e2e.people import let_in, signed_in
-from tests.e2e.tab import Tab, launched_browser
-from tests.livesite import LiveSite, live_site
+from tests.e2e.people import signed_in
+from tests.e2e.tab import launched_browser
+from tests.livesite import live_site
 from tests.plugins.browser import chromium
 from tests.plugins.servers import Servers
-from tests.shots_texts import ANSWERS
-
-FOLDER = Path("shots")
-DESKTOP: ViewportSize = {"width": 1280, "height": 832}
-PHONE: ViewportSize = {"width": 390, "height": 844}
-
-
-@dataclass(slots=True)
-class Studio:
-    """Makes tabs, each with somebody new in it."""
-
-    site: LiveSite
-    browser: Browser
-    sessions: list[str]
-
-    def tab(self, size: ViewportSize, *, is_signed_in: bool = True, **options: Any) -> Tab:
-        context = self.browser.new_context(viewport=size, locale="en-GB", **options)
-        page = context.new_page()
-        page.route_web_socket("**/ws/chat", give_scripts)
-        tab = Tab(page, self.site.url)
-        if is_signed_in:
-            let_in(context, self.site, self.sessions.pop(0))
-            tab.open()
-        return tab
+from tests.shots_pages import beside
+from tests.shots_studio import DESKTOP, FOLDER, PHONE, Studio, shoot
+from tests.shots_texts import READS_LONG
 
 
 def main() -> int:
@@ -58,9 +33,10 @@ def main() -> int:
     # Two answers at once, so that further questions wait in the queue, and time to take their pictures.
     settings = {"ENGINE_MAX_BATCH": "2", "ENGINE_STEP_TIMEOUT_S": "600", "SEMCACHE_BUDGET_MS": "5000"}
     with servers(), live_site("shots", **settings) as site, launched_browser() as browser:
-        studio = Studio(site, browser, signed_in(site, 8))
-        other_pages(studio)
+        studio = Studio(site, browser, signed_in(site, 16))
+        beside(studio)
         desktop(studio)
+        sheets(studio)
         waiting(studio)
         phone(studio)
         dark(studio)
@@ -100,7 +76,13 @@ def desktop(studio: Studio) -> None:
     tab.ask("Tell me something that breaks.")
     expect(tab.answer.get_by_role("alert")).to_be_visible()
     shoot(page, "09-failed")
-    page.get_by_role("button", name="Delete “Tell").first.evaluate("button => button.click()")
+    tab.new_chat()
+    tab.ask("How are quadratic equations solved?")
+    tab.wait_for_end()
+    expect(tab.answer.locator("math")).not_to_have_count(0)
+    shoot(page, "14-math")
+    page.get_by_role("button", name="More about this chat").click()
+    page.get_by_role("menuitem", name="Delete").click()
     shoot(page, "10-delete")
     page.get_by_role("button", name="Keep").click()
     page.get_by_role("button", name="Show or hide the chats").click()
@@ -108,16 +90,47 @@ def desktop(studio: Studio) -> None:
     page.context.close()
 
 
+def sheets(studio: Studio) -> None:
+    """What opens beside the text, and what opens at a button."""
+    tab = studio.tab(DESKTOP)
+    page = tab.page
+    tab.ask("Why is the sky blue?")
+    tab.wait_for_end()
+    page.get_by_role("button", name="Settings").click()
+    shoot(page, "50-settings")
+    page.get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="This chat", exact=True).click()
+    shoot(page, "51-this-chat")
+    page.get_by_role("button", name="Close").click()
+    page.fill("#message", "/")
+    page.press("#message", "ArrowDown")
+    shoot(page, "52-templates")
+    page.fill("#message", "")
+    page.locator(".row").first.hover()
+    page.get_by_role("button", name="More about “Why").click()
+    shoot(page, "53-menu")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Import and export").click()
+    page.get_by_role("menuitem", name="Import").click()
+    shoot(page, "56-import")
+    page.get_by_role("button", name="Close").click()
+    page.locator("article.question").hover()
+    page.locator("article.question").get_by_role("button", name="Edit").click()
+    shoot(page, "55-edit")
+    page.context.close()
+
+
 def waiting(studio: Studio) -> None:
     """Reading and queued: others keep the engine busy."""
     tabs = []
-    for _ in range(4):
+    for question in (READS_LONG, *["Think for a long time."] * 3):
         tab = studio.tab(DESKTOP)
-        tab.ask("Think for a long time.")
+        tab.ask(question)
         expect(tab.answer.locator(".waiting")).to_be_visible()
         tabs.append(tab)
     expect(tabs[3].answer.locator(".waiting")).to_contain_text("In the queue")
-    shoot(tabs[0].page, "12-waiting")
+    tabs[0].page.get_by_text("Reading 8,192 of 20,480 tokens").wait_for()
+    shoot(tabs[0].page, "12-reading")
     shoot(tabs[3].page, "13-queued")
     for tab in tabs:
         tab.stop_button.click()
@@ -152,55 +165,15 @@ def dark(studio: Studio) -> None:
     shoot(tab.page, "32-dark-answer")
     tab.page.context.close()
     tab = studio.tab(DESKTOP, color_scheme="dark")
-    tab.page.get_by_role("button", name="中文").click()
+    tab.page.get_by_role("button", name="Settings").click()
+    tab.page.get_by_role("radio", name="中文").click(force=True)
     expect(tab.page.locator("html")).to_have_attribute("lang", "zh-hans")
     tab.wait_for_page()
     shoot(tab.page, "33-dark-chinese")
+    tab.ask("天空为什么是蓝色的？")
+    expect(tab.page.locator("article.answer .actions")).to_be_attached()
+    shoot(tab.page, "34-dark-chinese-answer")
     tab.page.context.close()
-
-
-def other_pages(studio: Studio) -> None:
-    tab = studio.tab(DESKTOP, is_signed_in=False)
-    tab.page.goto(f"{tab.url}/signin")
-    shoot(tab.page, "01-sign-in")
-    tab.page.goto(f"{tab.url}/signup")
-    tab.page.get_by_label("Username").fill("ada")
-    tab.page.get_by_label("Password", exact=True).fill("12345")
-    tab.page.get_by_label("Password confirmation").fill("12345")
-    tab.page.get_by_role("button", name="Make an account").click()
-    shoot(tab.page, "40-sign-up-refused")
-    tab.page.goto(f"{tab.url}/no/such/page")
-    shoot(tab.page, "41-not-found")
-    tab.page.context.close()
-
-
-def give_scripts(route: WebSocketRoute) -> None:
-    """Swaps a known question for the script of its answer on the way out, and back in titles on the way in."""
-    server = route.connect_to_server()
-    asked: list[str] = []
-    titles: dict[str, str] = {}
-
-    def outward(message: str | bytes) -> None:
-        frame = json.loads(message)
-        question = frame.get("text")
-        if question in ANSWERS:
-            asked.append(question)
-            frame["text"] = script_text(**ANSWERS[question])
-        server.send(json.dumps(frame))
-
-    def inward(message: str | bytes) -> None:
-        frame = json.loads(message)
-        if frame.get("title", "").startswith(PREFIX):
-            frame["title"] = titles.setdefault(frame["conversation"], asked[-1])
-        route.send(json.dumps(frame))
-
-    route.on_message(outward)
-    server.on_message(inward)
-
-
-def shoot(page: Page, name: str) -> None:
-    page.mouse.move(0, 0)
-    page.screenshot(path=FOLDER / f"{name}.png", animations="disabled")
 
 
 @contextmanager

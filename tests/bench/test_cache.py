@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from inference.types import EngineInfo
@@ -18,8 +19,10 @@ from semcache.text.normalize import canonical
 from tests.bench.cache import engine, report
 from tests.bench.cache.__main__ import DOCS, _measure
 from tests.bench.cache.measure import Figure
-from tests.bench.cache.table import NUM_REAL, kinds, letters
+from tests.bench.cache.results import Results
+from tests.bench.cache.table import NUM_REAL, kinds, letters, vectors_of
 
+EMPTY_PAGE = "<!-- table: make bench-cache -->\n<!-- end of table -->\n"
 QUICK = [sys.executable, "-m", "tests.bench.cache", "--quick"]
 KINDS = kinds(10_000, "embedder-1", 384)
 
@@ -48,7 +51,7 @@ def test_every_figure_can_be_measured_and_the_page_gets_its_table(tmp_path):
 @pytest.mark.slow
 def test_what_time_was_too_short_for_is_said_loudly(tmp_path):
     file = tmp_path / "benchmarks.json"
-    file.with_suffix(".md").write_text(f"{report.BEGIN}\n{report.END}\n")
+    file.with_suffix(".md").write_text(EMPTY_PAGE)
     command = [*QUICK, "--limit-s", "0", "--json", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "NOT MEASURED: what follows 'exact, private, idle' at 400 entries" in done.stdout
@@ -76,12 +79,12 @@ def descendants(pid: int) -> list[int]:
     return below
 
 
-def test_without_a_verifier_the_run_goes_on_and_says_what_is_missing():
+def test_without_a_verifier_the_run_goes_on_and_says_what_is_missing(capsys):
     lane = engine.Engine(Silent(), "talk")
     with asyncio.Runner() as runner:
         options = argparse.Namespace(sizes=(), limit_s=60, quick=True, lookups=1)
-        (missing,) = _measure(options, lane, runner, [])
-    assert missing.startswith("verified look-ups")
+        _measure(options, lane, runner, Results("two cores", None))
+    assert "NOT MEASURED: verified look-ups" in capsys.readouterr().out
 
 
 class Silent:
@@ -138,6 +141,31 @@ def test_a_figure_is_shown_with_its_quantiles_and_facts():
 def test_an_aim_is_compared_where_it_holds(rows, what, p95, said):
     measured = {"machine": "m", "missing": [], "figures": [report.as_values(Figure(rows, what, [p95]))]}
     assert report.table(measured).splitlines()[2].split(" | ")[4] == said
+
+
+def test_a_stopped_run_keeps_the_sizes_that_it_finished(tmp_path):
+    file, page = tmp_path / "benchmarks.json", tmp_path / "benchmarks.md"
+    page.write_text(EMPTY_PAGE)
+    results = Results("two cores", file)
+    results.add(FIGURE)
+    assert not file.exists(), "the figures of an earlier run stay until a size is whole"
+    results.write(ahead="10,000 entries and what follows, because the run was stopped")
+    results.add(Figure(10_000, "exact", [1.0]))
+    assert [figure["rows"] for figure in json.loads(file.read_text())["figures"]] == [1000]
+    assert "Not measured: 10,000 entries and what follows" in page.read_text()
+    results.write()
+    assert [figure["rows"] for figure in json.loads(file.read_text())["figures"]] == [1000, 10_000]
+    assert "Not measured" not in page.read_text()
+
+
+def test_made_up_vectors_lie_around_the_real_ones_as_those_of_an_encoder_do():
+    real = np.random.default_rng(1).standard_normal((3, 384))
+    real /= np.linalg.norm(real, axis=1, keepdims=True)
+    vectors = np.array(list(vectors_of(range(9), real)))
+    np.testing.assert_array_equal(vectors[:3], real)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0)
+    np.testing.assert_allclose((vectors[3:] * real[[0, 1, 2] * 2]).sum(axis=1), 0.7, atol=0.07)
+    assert len(np.unique(vectors, axis=0)) == 9
 
 
 def test_questions_differ_and_an_owner_has_one_percent():

@@ -5,18 +5,21 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatsite.chat.pace import Pace
 from inference.testing.stamps import TICK_S, stamp_of, times_of
 from tests.bench.web import report
 from tests.bench.web.__main__ import PAGE
-from tests.bench.web.lags import Arrival, Company, lags_s, quantile
+from tests.bench.web.lags import Answer, Arrival, lags_s, quantile
 from tests.bench.web.report import Figure
 
-COMPANY = Company(max_tokens=4, max_wait_s=0.05)
+PACE = Pace(max_tokens=4, max_wait_s=0.05)
+LONGEST = UUID(int=0)  # of all answers this one waits longest
 
 
 @given(made=st.lists(st.floats(1000.0, 1020.0), min_size=1, max_size=8))
@@ -26,16 +29,31 @@ def test_a_stamp_tells_the_time_to_the_tick(made: list[float]) -> None:
 
 
 def test_the_wait_for_company_is_no_lag() -> None:
-    assert lags_s(
-        [
-            arrival(100.010, 100.0),  # the first leaves at once
-            arrival(100.260, 100.2),  # alone, so it waited 50 ms
-            arrival(100.320, 100.3, 100.301, 100.302, 100.303),  # four: the fourth sent them
-            arrival(100.470, 100.4, 100.44),  # two that came within the wait of the first
-            arrival(100.9, 100.5),  # sent by the end, whose time nobody knows
-        ],
-        COMPANY,
-    ) == pytest.approx([0.010, 0.010, 0.017, 0.020], abs=2 * TICK_S)
+    arrivals = [
+        arrival(100.010, 100.0),  # the first leaves at once
+        arrival(100.260, 100.2),  # alone, so it waited 50 ms
+        arrival(100.320, 100.3, 100.301, 100.302, 100.303),  # four: the fourth sent them
+        arrival(100.470, 100.4, 100.44),  # two that came within the wait of the first
+        arrival(100.9, 100.5),  # sent by the end, whose time nobody knows
+    ]
+    lags = lags_s(Answer(LONGEST, arrivals), PACE, between_s=(0.0, 1000.0))
+    assert lags == pytest.approx([0.010, 0.010, 0.017, 0.020], abs=2 * TICK_S)
+
+
+def test_what_waits_less_has_less_taken_off() -> None:
+    arrivals = [arrival(100.010, 100.0), arrival(100.260, 100.2), arrival(100.9, 100.5)]
+    lags = lags_s(Answer(UUID(int=500), arrivals), PACE, between_s=(0.0, 1000.0))
+    assert lags == pytest.approx([0.010, 0.0225], abs=2 * TICK_S)
+
+
+def test_only_what_was_due_while_all_streams_ran_counts() -> None:
+    arrivals = [
+        arrival(100.010, 100.0),
+        arrival(100.270, 100.2),
+        arrival(100.480, 100.4),
+        arrival(100.7, 100.6),
+    ]
+    assert lags_s(Answer(LONGEST, arrivals), PACE, (100.2, 100.45)) == pytest.approx([0.020], abs=2 * TICK_S)
 
 
 def test_a_quantile_is_one_of_the_values() -> None:
@@ -45,11 +63,17 @@ def test_a_quantile_is_one_of_the_values() -> None:
 
 
 @pytest.mark.slow
-def test_every_figure_can_be_measured() -> None:
+def test_every_figure_can_be_measured(on_these_servers: dict[str, str]) -> None:
     command = [sys.executable, "-m", "tests.bench.web", "--quick", "--streams", "3", "--sockets", "5"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=on_these_servers, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    wanted = ("5 sockets and 5 streams", "SSE: 3 streams", "WebSocket: 3 streams", "both: 6 streams")
+    wanted = (
+        "5 sockets and 5 streams",
+        "SSE: 3 streams",
+        "WebSocket: 3 streams",
+        "both at half the rate: 6 streams",
+        "both: 6 streams",
+    )
     assert [what for what in wanted if what not in done.stdout] == []
 
 

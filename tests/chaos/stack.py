@@ -16,13 +16,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
 import psycopg
 
 from inference.testing import EngineProcess, scripted_engine
-from tests.livesite import free_port
+from tests.livesite import free_port, new_database
 
 PROJECT = Path(__file__).resolve().parents[2]
 STARTS_WITHIN_S = 60.0
@@ -118,8 +117,8 @@ class Stack:
 @asynccontextmanager
 async def running_stack() -> AsyncIterator[Stack]:
     """A stack with one web process, on a new database of the test server."""
-    with tempfile.TemporaryDirectory(prefix="rill-chaos-") as folder:
-        async with _database() as url, scripted_engine() as engine:
+    with tempfile.TemporaryDirectory(prefix="rill-chaos-") as folder, new_database("chaos") as url:
+        async with scripted_engine() as engine:
             environ = os.environ | TIMES | {
                 "DATABASE_URL": url,
                 "DATA_DIR": folder,
@@ -130,25 +129,11 @@ async def running_stack() -> AsyncIterator[Stack]:
                 "PYTHONUNBUFFERED": "1",
             }  # fmt: skip
             stack = Stack(Path(folder), environ, engine)
-            migrate = [sys.executable, "manage.py", "migrate", "--verbosity=0"]
-            await asyncio.to_thread(subprocess.run, migrate, env=environ, cwd=PROJECT, check=True)
             try:
                 await stack.start_web()
                 yield stack
             finally:
                 await stack.stop()
-
-
-@asynccontextmanager
-async def _database() -> AsyncIterator[str]:
-    server = os.environ["DATABASE_URL"]
-    name = f"chaos_{os.getpid()}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-        try:
-            yield urlunsplit(urlsplit(server)._replace(path=f"/{name}"))
-        finally:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 async def _is_ready(client: httpx2.AsyncClient, port: int) -> bool:

@@ -119,13 +119,20 @@ async def test_clients_that_never_read_do_not_grow_the_process(stack: Stack, tab
     )
     web = stack.webs[-1]
     headers = {"Origin": stack.origin, "Cookie": tab.cookie}
-    deaf = [await Wire.open(web.port, "/ws/chat", headers, receive_buffer=4096) for _ in range(4)]
+
+    async def open_deaf() -> Wire:
+        return await Wire.open(web.port, "/ws/chat", headers, receive_buffer=4096)
+
+    deaf = [await open_deaf() for _ in range(4)]
     attach = json.dumps({"type": "attach", "generation": generation})
 
     async def ask_for_more(num_rounds: int) -> None:
         for _ in range(num_rounds):
-            for wire in deaf:
-                await wire.send(attach)
+            for place, wire in enumerate(deaf):
+                try:
+                    await wire.send(attach)
+                except ConnectionError:  # it has read nothing for too long, which closes it
+                    deaf[place] = await open_deaf()
             # The site still answers others meanwhile.
             await tab.ended(await tab.send("hello?"))
 

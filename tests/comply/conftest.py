@@ -1,16 +1,18 @@
-"""One live site for all outside checks: a key for `/v1`, a signed-in member of staff for `/api`."""
+"""One live site for all outside checks: a key for `/v1`, and for generated requests somebody new each time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from uuid import uuid4
 
 import httpx2
 import pytest
 
+from tests.comply.rows import Rows
 from tests.livesite import LiveSite, live_site
 from tests.site.conftest import make_person, sign_in
-
-STAFF = "boss"
 
 
 @pytest.fixture(scope="package")
@@ -25,24 +27,31 @@ def key(site: LiveSite) -> str:
     return site.key("ann", "chat", "embeddings", "usage")
 
 
-@pytest.fixture(scope="package")
-def staff(site: LiveSite) -> Iterator[httpx2.Client]:
-    make_person(site, STAFF, is_staff=True, is_superuser=True)
-    browser = sign_in(site, STAFF)
-    yield browser
-    browser.close()
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Somebody with nothing yet: what their requests bring, by the door they are for, and who makes rows of theirs."""
+
+    brings: dict[str, dict[str, str]]
+    rows: Rows
 
 
-@pytest.fixture(scope="package")
-def headers(site: LiveSite, key: str, staff: httpx2.Client) -> dict[str, dict[str, str]]:
-    """What generated requests bring, by the door they are for."""
-    cookies = "; ".join(f"{name}={value}" for name, value in staff.cookies.items())
-    staff_key = site.key(STAFF, "chat", "embeddings", "usage", "cache-admin")
-    return {
-        "v1": {"Authorization": f"Bearer {key}"},
-        "api": {"Authorization": f"Bearer {staff_key}"},
-        "session": {"Cookie": cookies, "X-CSRFToken": staff.cookies["csrftoken"]},
-    }
+@pytest.fixture
+def caller(site: LiveSite) -> Iterator[Caller]:
+    """A member of staff for one test, so that nobody before has used up what a person may have, or taken it away."""
+    name = f"boss-{uuid4().hex[:8]}"
+    make_person(site, name, is_staff=True, is_superuser=True)
+    asks = site.key(name, "chat", "embeddings", "usage")
+    may_all = site.key(name, "chat", "embeddings", "usage", "cache-admin")
+    with closing(sign_in(site, name)) as browser:
+        cookies = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+        brings = {
+            "v1": {"Authorization": f"Bearer {asks}"},
+            "api": {"Authorization": f"Bearer {may_all}"},
+            "session": {"Cookie": cookies, "X-CSRFToken": browser.cookies["csrftoken"]},
+        }
+        rows = Rows(browser)
+        rows.forget_rules()
+        yield Caller(brings, rows)
 
 
 @pytest.fixture(scope="package")

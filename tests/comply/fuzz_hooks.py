@@ -1,41 +1,54 @@
-"""What the schema cannot say: names and numbers of the model that is served. Loaded by schemathesis.
+"""What no schema can say of a right request, because it is between two of its parts. Loaded by schemathesis.
 
-Without this nearly every generated request would end at the name of its model.
+Wrong requests are sent as they were made. What was answered is written down, status by status.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from copy import deepcopy
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+import re2
 import schemathesis
 
-CHAT_MODEL, EMBEDDER = os.environ["COMPLY_MODELS"].split()
-NUM_DIMENSIONS = 384
-NUM_TOKENS = 200  # of the vocabulary, that surely are there
+from semcache.rules.policy import BadPattern, compile_pattern
+
 # Of two fields a schema cannot say that one is not above the other.
 LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+SIMILARITIES = ("verify_similarity", "accept_similarity")
 MAX_ANSWERS = 8  # to all prompts of a request together
+MANY_TOOLS = 8
 DEFAULT_LIMIT = 16  # of text completions
-MAX_TOKEN_ID = 2**31 - 1
 HELD = {"name": "answer", "schema": {"type": "object"}}
 NAME = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
 
 
 @schemathesis.hook
-def map_body(context: Any, body: Any) -> Any:
-    if not isinstance(body, dict):
-        return body
-    embeds = context.operation.path.endswith("/embeddings")
-    if isinstance(body.get("model"), str) and body["model"]:
-        body["model"] = EMBEDDER if embeds else CHAT_MODEL
-    if embeds and isinstance(body.get("dimensions"), int):
-        body["dimensions"] = NUM_DIMENSIONS
-    if isinstance(body.get("stop_token_ids"), list):
-        body["stop_token_ids"] = [_token(token) for token in body["stop_token_ids"][:16]]
-    if isinstance(body.get("logit_bias"), dict):
-        body["logit_bias"] = {_name(name): bias for name, bias in body["logit_bias"].items()}
+def after_call(context: Any, case: Any, response: Any) -> None:
+    with Path(os.environ["FUZZ_STATUSES"]).open("a") as statuses:
+        statuses.write(f"{response.status_code}\n")
+
+
+@schemathesis.hook
+def before_call(context: Any, case: Any, kwargs: Any) -> None:
+    is_right = case.meta is not None and case.meta.generation.mode.is_positive
+    if not is_right or not isinstance(case.body, dict):
+        return
+    if case.operation.path.startswith("/v1/"):
+        case.body = _fitting(case.body)
+    elif "client_message_id" in case.body:
+        # Made once per message: the same one with another text is refused.
+        case.body = case.body | {"client_message_id": str(uuid4())}
+    elif case.operation.path.startswith("/api/cache/rules"):
+        case.body = _fitting_rule(case.body)
+
+
+def _fitting(given: dict[str, Any]) -> dict[str, Any]:
+    body = deepcopy(given)
     if isinstance(body.get("min_tokens"), int | float):
         limits = [body[name] for name in LIMITS if isinstance(body.get(name), int | float)]
         body["min_tokens"] = min([body["min_tokens"], DEFAULT_LIMIT, *limits])
@@ -46,14 +59,30 @@ def map_body(context: Any, body: Any) -> Any:
     return body
 
 
-@schemathesis.hook
-def map_query(context: Any, query: Any) -> Any:
-    """A cursor is what an answer gave before; a made-up one is only refused."""
-    return {name: value for name, value in query.items() if name != "cursor"} if query else query
+def _fitting_rule(body: dict[str, Any]) -> dict[str, Any]:
+    """No two rules have one name, a pattern is one, and what is verified is no more alike than what is accepted."""
+    named = body | ({"name": str(uuid4())} if isinstance(body.get("name"), str) else {})
+    if isinstance(named.get("pattern"), str) and not _is_pattern(named["pattern"]):
+        named["pattern"] = re2.escape(named["pattern"])
+    bounds = [named[name] for name in SIMILARITIES if isinstance(named.get(name), int | float)]
+    return named | (dict(zip(SIMILARITIES, (min(bounds), max(bounds)), strict=True)) if bounds else {})
+
+
+def _is_pattern(given: str) -> bool:
+    try:
+        compile_pattern(given)
+    except BadPattern:
+        return False
+    return True
 
 
 def _make_tools_fit(body: dict[str, Any]) -> None:
-    """Functions have names of their own and schemas that can be held; a choice is one of them; arguments are JSON."""
+    """Functions have names of their own and schemas that can be held; a choice is one of them; arguments are JSON.
+
+    All functions are told to the model, whose window they must fit.
+    """
+    if isinstance(body.get("tools"), list):
+        body["tools"] = body["tools"][:MANY_TOOLS]
     for number, tool in enumerate(_objects(body.get("tools"))):
         for function in (tool, *_objects([tool.get("function")])):
             _name_it(function, f"f{number}")
@@ -95,12 +124,3 @@ def _make_format_fit(body: dict[str, Any]) -> None:
                 asked["json_schema"] = HELD
             else:
                 asked.update(HELD)
-
-
-def _token(given: Any) -> Any:
-    is_token = isinstance(given, int | float) and given == int(given) and 0 <= given <= MAX_TOKEN_ID
-    return int(given) % NUM_TOKENS if is_token else given
-
-
-def _name(given: str) -> str:
-    return str(int(given) % NUM_TOKENS) if given.isascii() and given.isdigit() and len(given) < 10 else given

@@ -1,6 +1,7 @@
 """What clients send, form by form, and that each is answered as the client reads it.
 
-LangChain's and llm's requests were taken from the wire; the others' are written after their sources (`source` says so).
+LangChain's and llm's requests were taken from the wire; the others' are written after the sources of the versions that
+`client` names, which were read and not run (`source` says what was found).
 CHAT and EMBEDDER stand for the served models.
 """
 
@@ -43,6 +44,8 @@ def test_a_client_s_request_is_answered_as_it_reads_it(
         assert name in response.headers["X-Ignored-Fields"]
     if body is None:
         assert [model["id"] for model in response.json()["data"]] == list(models)
+    elif request_form["path"] == "/v1/responses":
+        check_events(response)
     elif body.get("stream"):
         check_stream(response, body)
     elif "messages" in body:
@@ -70,3 +73,15 @@ def check_stream(response: httpx2.Response, body: dict[str, Any]) -> None:
     assert reasons[-1] in ("stop", "length") and set(reasons[:-1]) == {None}
     texts = [choice.get("text") or choice.get("delta", {}).get("content") or "" for choice in choices]
     assert "".join(texts)
+
+
+def check_events(response: httpx2.Response) -> None:
+    """Typed events that count up, from the response's beginning to its end with the whole text and usage."""
+    blocks = [block for block in response.text.split("\n\n") if block and not block.startswith(":")]
+    events = [json.loads(block.split("data: ", 1)[1]) for block in blocks]
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    assert events[0]["type"] == "response.created" and events[-1]["type"] == "response.completed"
+    pieces = [event["delta"] for event in events if event["type"] == "response.output_text.delta"]
+    whole = events[-1]["response"]
+    assert whole["output"][0]["content"][0]["text"] == "".join(pieces) != ""
+    assert whole["usage"]["output_tokens"] > 0

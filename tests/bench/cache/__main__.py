@@ -15,26 +15,24 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
 
 import django
 from django.core.management import call_command
 
 from tests.bench import host
-from tests.bench.cache import engine, report
+from tests.bench.cache import engine
+from tests.bench.cache.results import Results
 from tests.plugins.servers import Servers
-
-if TYPE_CHECKING:
-    from tests.bench.cache.measure import Figure
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "semcache"
 SIZES = (1000, 10_000, 100_000)
 QUICK_SIZES = (400,)
 GROWTH_SIZE = 10_000
 # What is not begun by then is left out; what hangs for so much longer is ended.
-LIMIT_S = 660
+LIMIT_S = 1200
 GRACE_S = 120
 
 
@@ -43,40 +41,35 @@ def main(arguments: list[str] | None = None) -> int:
     _end_in_order(options.limit_s + GRACE_S)
     machine = _machine()
     print(machine + ("\n" if host.is_quiet() else "\nWARNING: this machine is not quiet\n"), flush=True)
-    figures: list[Figure] = []
+    results = Results(machine, options.json)
     with (
         _site() as folder,
         asyncio.Runner() as runner,
         engine.running(folder, runner, is_scripted=options.quick, verifier=options.verifier) as lane,
     ):
-        missing = _measure(options, lane, runner, figures)
-    if options.json is not None:
-        options.json.write_text(report.as_json(figures, machine, missing), encoding="utf-8")
-        report.write_table(options.json, options.json.with_suffix(".md"))
+        _measure(options, lane, runner, results)
     return 0
 
 
 def _measure(
-    options: argparse.Namespace, lane: engine.Engine, runner: asyncio.Runner, figures: list[Figure]
-) -> list[str]:
-    """Adds to `figures`; what could not be measured."""
+    options: argparse.Namespace, lane: engine.Engine, runner: asyncio.Runner, results: Results
+) -> None:
+    """Size by size, written after each."""
     from tests.bench.cache.measure import Measurement
 
-    missing = []
     if not runner.run(lane.client.info()).verifier:
-        missing.append("verified look-ups, because no verifier is loaded (ENGINE_VERIFY_MODEL or --verifier)")
-        print(f"NOT MEASURED: {missing[0]}\n", flush=True)
+        results.miss("verified look-ups, because no verifier is loaded (ENGINE_VERIFY_MODEL or --verifier)")
     ends_at = time.monotonic() + options.limit_s
-    for size in options.sizes:
+    for size, larger in zip_longest(options.sizes, options.sizes[1:]):
         of_size = Measurement(size, options.lookups, lane, runner)
         for figure in of_size.figures(with_growth=options.quick or size == GROWTH_SIZE):
-            print(report.line(figure), flush=True)
-            figures.append(figure)
+            results.add(figure)
             if time.monotonic() > ends_at:
-                missing.append(f"what follows {figure.what!r} at {size:,} entries, because time was up")
-                print(f"NOT MEASURED: {missing[-1]}", flush=True)
-                return missing
-    return missing
+                results.miss(f"what follows {figure.what!r} at {size:,} entries, because time was up")
+                results.write()
+                return
+        ahead = f"{larger:,} entries and what follows, because the run was stopped" if larger else ""
+        results.write(ahead=ahead)
 
 
 @contextmanager

@@ -13,9 +13,11 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from typing import TypeVar
 
+import numpy as np
 from django.db import connection
 from django.test.utils import override_settings
 
@@ -89,19 +91,25 @@ class Measurement:
                 yield self._growth()
 
     def _fill(self) -> None:
+        """The vector index is built afterwards, as the nightly task does it."""
         table.empty()
-        for kind in self._kinds:
-            table.fill(kind, self._numbers)
-            table.set_vectors(kind, self._runner.run(self._real_vectors(kind)))
+        self._fill_rows()
         shared_index.rebuild()
         table.run_long("VACUUM ANALYZE semcache_cacheentry")
 
-    async def _real_vectors(self, kind: Kind) -> dict[int, Sequence[float]]:
-        numbers, vectors = self._numbers[: table.NUM_REAL], []
-        for start in range(0, len(numbers), EMBED_BATCH):
-            texts = [kind.question(number).text for number in numbers[start : start + EMBED_BATCH]]
-            vectors += await self._embed(texts)
-        return dict(zip(numbers, vectors, strict=True))
+    def _fill_rows(self) -> None:
+        for kind, vectors in zip(self._kinds, self._real_vectors, strict=True):
+            table.fill(kind, self._numbers, vectors)
+
+    @cached_property
+    def _real_vectors(self) -> list[np.ndarray]:
+        """Of the questions that are asked, for each kind (num_real, dim)."""
+        return [self._runner.run(self._embedded(kind)) for kind in self._kinds]
+
+    async def _embedded(self, kind: Kind) -> np.ndarray:
+        texts = [kind.question(number).text for number in self._numbers[: table.NUM_REAL]]
+        starts = range(0, len(texts), EMBED_BATCH)
+        return np.concatenate([await self._embed(texts[start : start + EMBED_BATCH]) for start in starts])
 
     async def _lookups(self, kind: Kind, way: Way, *, is_busy: bool) -> Figure:
         await CacheRule.objects.filter(name=kind.name).aupdate(
@@ -181,8 +189,7 @@ class Measurement:
         before = table.bytes_of_table()
         for _ in range(NUM_CHURNS):
             table.run_long("DELETE FROM semcache_cacheentry")
-            for kind in self._kinds:
-                table.fill(kind, self._numbers)
+            self._fill_rows()
             table.run_long("VACUUM semcache_cacheentry")
         shared_index.rebuild()
         after = table.bytes_of_table()

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.bench.pages import put_table
+
 if TYPE_CHECKING:
     from tests.bench.cache.measure import Figure
 
-BEGIN, END = "<!-- table: make bench-cache -->", "<!-- end of table -->"
 # p95 in ms of look-ups beside an idle engine, at the largest size.
 AIMS = {"exact": 3.0, "semantic": 30.0, "verified": 60.0}
 AIM_ROWS = 100_000
@@ -46,16 +47,7 @@ def as_json(figures: Sequence[Figure], machine: str, missing: Sequence[str]) -> 
 
 def write_table(figures: Path, page: Path) -> None:
     """The page gets the table of the written figures; all other words of it stay."""
-    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"{page} has no place for the table")
-    page.write_text(
-        "".join(
-            [before, BEGIN, "\n", table(json.loads(figures.read_text(encoding="utf-8"))), "\n", END, after]
-        ),
-        encoding="utf-8",
-    )
+    put_table(page, "make bench-cache", table(json.loads(figures.read_text(encoding="utf-8"))))
 
 
 def table(measured: Mapping[str, Any]) -> str:

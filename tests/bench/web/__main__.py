@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import os
 import secrets
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from chatsite.chat.pace import Pace
 from inference.testing.script import script_text
 from tests.bench import host
 from tests.bench.web import report
-from tests.bench.web.clients import AnswerBroken, Door, Socket, socket_answer, sse_answer
-from tests.bench.web.lags import Arrival, Company, lags_s
+from tests.bench.web.clients import AnswerBroken, Api, Door, Socket
+from tests.bench.web.lags import lags_s
 from tests.bench.web.report import Figure
 from tests.livesite import LiveSite, live_site
 from tests.plugins.servers import Servers
@@ -34,22 +36,25 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "web-benchmarks.md"
 # The site's own defaults, written down so that the lags are taken by the same rule.
-COMPANY = Company(max_tokens=4, max_wait_s=0.05)
+PACE = Pace(max_tokens=4, max_wait_s=0.05)
 SOCKETS_PER_USER = 10
-RAMP_S, QUICK_RAMP_S = 3.0, 0.2
-
-Ask = Callable[[Door, str], Awaitable[list[Arrival]]]
+Client = type[Api] | type[Socket]
+# With the share of the rate at which their tokens come.
+KINDS: dict[str, tuple[Sequence[Client], float]] = {
+    "SSE": ([Api], 1.0),
+    "WebSocket": ([Socket], 1.0),
+    "both at half the rate": ([Api, Socket], 0.5),
+    "both": ([Api, Socket], 1.0),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """So many streams of each kind at a time, each with so many tokens at this rate."""
+    """So many streams of each kind at a time, whose answers take so long, with so many tokens a second."""
 
     num_streams: int
     tokens_per_s: float
     lasts_s: float
-    # So much apart they begin: a start costs rows and a prompt, which is not what is measured.
-    ramp_s: float
 
     @property
     def question(self) -> str:
@@ -60,10 +65,10 @@ class Load:
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
+    gc.disable()  # a pause of the client would look like one of the server
     machine = f"{host.processor()}, commit {host.commit()}, load before {os.getloadavg()[0]:.1f}"
     print(machine + ("\n" if host.is_quiet() else "\nWARNING: this machine is not quiet\n"), flush=True)
-    ramp_s = QUICK_RAMP_S if options.quick else RAMP_S
-    load = Load(options.streams, options.tokens_per_s, options.seconds, ramp_s)
+    load = Load(options.streams, options.tokens_per_s, options.seconds)
     with _site(2 * options.streams) as site:
         doors = _doors(site, max(options.streams, options.sockets))
         figures = asyncio.run(_measure(site, doors, load, options.sockets))
@@ -76,32 +81,38 @@ def main(arguments: list[str] | None = None) -> int:
 
 async def _measure(site: LiveSite, doors: Sequence[Door], load: Load, num_sockets: int) -> list[Figure]:
     some = doors[: load.num_streams]
-    await _streams(some[:4], sse_answer, load)  # what a process does for the first time only
+    await _streams(
+        some[:4], [Api, Socket], Load(4, load.tokens_per_s, 1.0)
+    )  # what is done the first time only
     figures = [await _growth(site, doors[:num_sockets], load)]
-    for name, kinds in {
-        "SSE": [sse_answer],
-        "WebSocket": [socket_answer],
-        "both": [sse_answer, socket_answer],
-    }.items():
+    for name, (clients, share_of_rate) in KINDS.items():
         busy = _cpu_s(site.web.pid), time.monotonic()
-        found = await asyncio.gather(*(_streams(some, ask, load) for ask in kinds))
+        lags = await _streams(some, clients, replace(load, tokens_per_s=share_of_rate * load.tokens_per_s))
         share = (_cpu_s(site.web.pid) - busy[0]) / (time.monotonic() - busy[1])
-        lags = [lag for of_kind in found for lag in of_kind]
         figures.append(
-            Figure(f"{name}: {len(some) * len(kinds)} streams", lags, {"web process CPU %": 100 * share})
+            Figure(f"{name}: {len(some) * len(clients)} streams", lags, {"web process CPU %": 100 * share})
         )
     return figures
 
 
-async def _streams(doors: Sequence[Door], ask: Ask, load: Load) -> list[float]:
-    """Lags of one answer at each door, begun one after the other within the ramp."""
+async def _streams(doors: Sequence[Door], clients: Sequence[Client], load: Load) -> list[float]:
+    """Lags while every client of each kind has a stream: between the last one's beginning and the first one's end.
 
-    async def one(number: int, door: Door) -> list[float]:
-        await asyncio.sleep(load.ramp_s * number / len(doors))
-        return lags_s(await ask(door, load.question), COMPANY)
+    Each asks a second question when it has the first answer, and they begin evenly spread over the time that an answer
+    takes: as many answers end and begin at any moment as at any other.
+    """
+    opened = [await client.opened(door) for door in doors for client in clients]
+    began_s = time.monotonic()
 
-    answers = await asyncio.gather(*(one(number, door) for number, door in enumerate(doors)))
-    return [lag for lags in answers for lag in lags]
+    async def one(number: int, client: Api | Socket) -> list[float]:
+        await asyncio.sleep(load.lasts_s * number / len(opened))
+        answers = [await client.answer(load.question) for _ in range(2)]
+        client.close()
+        between_s = (began_s + load.lasts_s, began_s + 2 * load.lasts_s)
+        return [lag for answer in answers for lag in lags_s(answer, PACE, between_s)]
+
+    found = await asyncio.gather(*(one(number, client) for number, client in enumerate(opened)))
+    return [lag for lags in found for lag in lags]
 
 
 async def _growth(site: LiveSite, doors: Sequence[Door], load: Load) -> Figure:
@@ -109,7 +120,7 @@ async def _growth(site: LiveSite, doors: Sequence[Door], load: Load) -> Figure:
     before = _resident_mib(site.web.pid)
     sockets = [await Socket.opened(door) for door in doors]
     staying = [asyncio.create_task(socket.stay()) for socket in sockets]
-    lags = await _streams(doors[:20], socket_answer, load)
+    lags = await _streams(doors[:20], [Socket], load)
     grown = _resident_mib(site.web.pid) - before
     num_gone = sum(task.done() for task in staying)
     for task in staying:
@@ -140,8 +151,8 @@ def _live(num_live: int) -> Iterator[LiveSite]:
         ENGINE_MAX_BATCH=str(min(1024, num_live + 32)),
         ENGINE_MAX_QUEUE=str(num_live + 64),
         CHAT_MAX_LIVE_PER_USER=str(2 * SOCKETS_PER_USER + num_live),
-        CHAT_COALESCE_TOKENS=str(COMPANY.max_tokens),
-        CHAT_COALESCE_MS=str(int(COMPANY.max_wait_s * 1000)),
+        CHAT_COALESCE_TOKENS=str(PACE.max_tokens),
+        CHAT_COALESCE_MS=str(int(1000 * (PACE.max_wait_s or 0))),
         CHAT_LOG_LEVEL="WARNING",
     ) as site:
         yield site
@@ -198,13 +209,13 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--streams", type=int, default=None, help="of each kind at a time (200)")
     parser.add_argument("--sockets", type=int, default=None, help="open at a time (1000)")
     parser.add_argument("--tokens-per-s", type=float, default=10.0, help="of each stream (10)")
-    parser.add_argument("--seconds", type=float, default=None, help="of each stream (15)")
+    parser.add_argument("--seconds", type=float, default=None, help="that an answer takes (30)")
     parser.add_argument("--page", type=Path, default=PAGE, help="the page that gets the table")
     options = parser.parse_args(arguments)
     small = options.quick
     options.streams = options.streams or (10 if small else 200)
     options.sockets = options.sockets or (30 if small else 1000)
-    options.seconds = options.seconds or (2.0 if small else 15.0)
+    options.seconds = options.seconds or (2.0 if small else 30.0)
     return options
 
 

@@ -13,10 +13,11 @@ import time
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
-from uuid import uuid4
+from uuid import UUID, uuid4
 
-from tests.bench.web.lags import Arrival
+from tests.bench.web.lags import Answer, Arrival
 
 READ_BYTES = 1 << 16
 TEXT, PING, PONG = 0x1, 0x9, 0xA
@@ -52,8 +53,24 @@ class Read:
     raw: bytes
 
 
-async def sse_answer(door: Door, question: str) -> list[Arrival]:
-    """One streamed chat completion over a connection of its own."""
+class Api:
+    """Chat completions, each streamed over a connection of its own."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+
+    @classmethod
+    async def opened(cls, door: Door) -> Api:
+        return cls(door)
+
+    async def answer(self, question: str) -> Answer:
+        return await _completion(self._door, question)
+
+    def close(self) -> None:
+        pass
+
+
+async def _completion(door: Door, question: str) -> Answer:
     reader, writer = await door.connect()
     body = json.dumps(
         {
@@ -72,7 +89,10 @@ async def sse_answer(door: Door, question: str) -> list[Arrival]:
     writer.close()
     if b"data: [DONE]" not in reads[-1].raw + reads[-min(2, len(reads))].raw:
         raise AnswerBroken(b"".join(read.raw for read in reads)[:600].decode(errors="replace"))
-    return list(_sse_texts(reads))
+    chunks = list(_chunks(reads))
+    texts = ((at_s, choice["delta"].get("content")) for at_s, chunk in chunks for choice in chunk["choices"])
+    generation = UUID(chunks[0][1]["id"].removeprefix("chatcmpl-"))
+    return Answer(generation, [Arrival(at_s, text) for at_s, text in texts if text])
 
 
 class Socket:
@@ -134,22 +154,21 @@ class Socket:
         length = bytes([0x80 | size]) if size < 126 else bytes([0x80 | 126]) + size.to_bytes(2, "big")
         self._writer.write(bytes([0x80 | kind]) + length + bytes(4) + payload)
 
-
-async def socket_answer(door: Door, question: str) -> list[Arrival]:
-    """One question over a chat socket of its own."""
-    socket = await Socket.opened(door)
-    socket.say({"type": "send", "client_message_id": str(uuid4()), "text": question, "temporary": True})
-    heard = []
-    async with asyncio.timeout(ENDS_WITHIN_S):
-        async for at_s, payload in socket.texts():
-            heard.append((at_s, payload))
-            if b'"type":"done"' in payload:
-                break
-    socket.close()
-    frames = [json.loads(payload) | {"at_s": at_s} for at_s, payload in heard]
-    if not frames or frames[-1]["type"] != "done" or frames[-1]["state"] != "complete":
-        raise AnswerBroken(str(frames[-1:])[:600])
-    return [Arrival(frame["at_s"], frame["text"]) for frame in frames if frame["type"] == "delta"]
+    async def answer(self, question: str) -> Answer:
+        """One question in a conversation of its own."""
+        self.say({"type": "send", "client_message_id": str(uuid4()), "text": question, "temporary": True})
+        heard = []
+        async with asyncio.timeout(ENDS_WITHIN_S):
+            async for at_s, payload in self.texts():
+                heard.append((at_s, payload))
+                if b'"type":"done"' in payload:
+                    break
+        frames = [json.loads(payload) | {"at_s": at_s} for at_s, payload in heard]
+        if not frames or frames[-1]["type"] != "done" or frames[-1]["state"] != "complete":
+            raise AnswerBroken(str(frames[-1:])[:600])
+        deltas = [frame for frame in frames if frame["type"] == "delta"]
+        generation = UUID(frames[-1]["generation"])
+        return Answer(generation, [Arrival(frame["at_s"], frame["text"]) for frame in deltas])
 
 
 async def _all(reader: asyncio.StreamReader) -> list[Read]:
@@ -161,16 +180,14 @@ async def _all(reader: asyncio.StreamReader) -> list[Read]:
     return reads
 
 
-def _sse_texts(reads: list[Read]) -> Iterator[Arrival]:
-    """The content of the chunks; a line belongs to the read that ended it."""
+def _chunks(reads: list[Read]) -> Iterator[tuple[float, dict[str, Any]]]:
+    """With the time of the read that ended their line."""
     held = b""
     for read in reads:
         *lines, held = (held + read.raw).split(b"\n")
         for line in lines:
             if line.startswith(b"data: {"):
-                for choice in json.loads(line[len(b"data: ") :])["choices"]:
-                    if text := choice["delta"].get("content"):
-                        yield Arrival(read.at_s, text)
+                yield read.at_s, json.loads(line[len(b"data: ") :])
 
 
 def _taken(held: bytearray) -> Iterator[tuple[int, bytes]]:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
+from chatsite.chat.pace import Pace
 from inference.testing.stamps import times_of
 
 
@@ -20,30 +22,36 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class Company:
-    """When the site sends what it holds: at so many tokens, or so long after the first of them."""
+class Answer:
+    """What came of one answer."""
 
-    max_tokens: int
-    max_wait_s: float
+    generation: UUID
+    arrivals: Sequence[Arrival]
 
 
-def lags_s(arrivals: Sequence[Arrival], company: Company) -> list[float]:
-    """Of one answer: seconds between the moment each piece was due and the moment it came.
+def lags_s(answer: Answer, pace: Pace, between_s: tuple[float, float]) -> list[float]:
+    """Of one answer: seconds between the moment each piece was due and the moment it came, if it was due in between.
 
     The first piece is due when its token is made. The last one leaves with the end of the answer, whose time is not
     known here, so it is left out.
     """
-    return [
-        arrival.at_s - _due_s(times_of(arrival.text, arrival.at_s), company, is_first=not number)
+    arrivals, wait_s = answer.arrivals, pace.wait_s(answer.generation)
+    assert wait_s is not None
+    due_s = [
+        _due_s(times_of(arrival.text, arrival.at_s), pace.max_tokens, wait_s, is_first=not number)
         for number, arrival in enumerate(arrivals[:-1])
+    ]
+    first_s, last_s = between_s
+    return [
+        arrival.at_s - due for arrival, due in zip(arrivals, due_s, strict=False) if first_s <= due < last_s
     ]
 
 
-def _due_s(made: Sequence[float], company: Company, *, is_first: bool) -> float:
+def _due_s(made: Sequence[float], max_tokens: int, wait_s: float, *, is_first: bool) -> float:
     if is_first:
         return made[0]
-    by_clock = made[0] + company.max_wait_s
-    return by_clock if len(made) < company.max_tokens else min(made[company.max_tokens - 1], by_clock)
+    by_clock = made[0] + wait_s
+    return by_clock if len(made) < max_tokens else min(made[max_tokens - 1], by_clock)
 
 
 def quantile(values: Sequence[float], share: float) -> float:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.bench.pages import put_table
 from tests.bench.web.lags import quantile
 
-BEGIN, END = "<!-- table: make bench-web -->", "<!-- end of table -->"
 AIM_P99_MS = 20.0
 AIM_GROWTH_MIB = 150.0
 
@@ -33,13 +33,7 @@ def line(figure: Figure) -> str:
 
 def write(figures: Sequence[Figure], machine: str, page: Path) -> None:
     """The page gets the table; all other words of it stay."""
-    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"{page} has no place for the table")
-    page.write_text(
-        "".join([before, BEGIN, "\n", table(figures, machine), "\n", END, after]), encoding="utf-8"
-    )
+    put_table(page, "make bench-web", table(figures, machine))
 
 
 def table(figures: Sequence[Figure], machine: str) -> str:
