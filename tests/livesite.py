@@ -25,9 +25,9 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx2
 import psycopg
 
+from tests.patience import PATIENCE_S
+
 PROJECT = Path(__file__).resolve().parents[1]
-STARTS_WITHIN_S = 60.0
-ENDS_WITHIN_S = 20.0
 MIGRATED = "TEST_MIGRATED"  # a server and the database on it that is copied
 
 
@@ -100,7 +100,7 @@ class _Children:
         for process in reversed(self.processes):
             process.terminate()
             try:
-                process.wait(ENDS_WITHIN_S)
+                process.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -199,7 +199,7 @@ def _manage(environ: dict[str, str], *arguments: str) -> str:
 
 
 def _wait_until_ready(site: LiveSite) -> None:
-    give_up_at = time.monotonic() + STARTS_WITHIN_S
+    give_up_at = time.monotonic() + PATIENCE_S
     while time.monotonic() < give_up_at:
         for process, log in ((site.web, "web.log"), *((engine, "engine.log") for engine in site.engines)):
             if process.poll() is not None:

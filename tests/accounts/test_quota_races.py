@@ -32,6 +32,7 @@ from chatsite.accounts.quotas.standing import standings_of
 from chatsite.chat.models import Generation
 from chatsite.chat.turn import Caller
 from chatsite.errors import ReplyRefused
+from tests.patience import PATIENCE_S
 
 NUM_THREADS = 6
 YEAR = 366 * 86_400
@@ -176,7 +177,7 @@ def at_once(work: Sequence[Callable[[], Any]]) -> list[Any]:
     start = Barrier(len(work))
 
     def begin(one: Callable[[], Any]) -> Any:
-        start.wait(timeout=60)
+        start.wait(timeout=PATIENCE_S)
         try:
             return one()
         finally:

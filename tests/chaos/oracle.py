@@ -15,9 +15,9 @@ from uuid import uuid4
 
 from tests.chaos.stack import Stack
 from tests.chaos.wire import Closed, Refused, Wire
+from tests.patience import PATIENCE_S
 
 FINAL = {"complete", "stopped", "failed", "interrupted"}
-WITHIN_S = 45.0
 Frame = dict[str, Any]
 
 
@@ -63,7 +63,7 @@ class Tab:
 
     async def until(self, condition: Callable[[], Any]) -> Any:
         """Waits for a condition on what this tab knows."""
-        async with asyncio.timeout(WITHIN_S):
+        async with asyncio.timeout(PATIENCE_S):
             while not (found := condition()):
                 self._changed.clear()
                 await self._changed.wait()

@@ -22,10 +22,9 @@ import psycopg
 
 from inference.testing import EngineProcess, scripted_engine
 from tests.livesite import free_port, new_database
+from tests.patience import PATIENCE_S
 
 PROJECT = Path(__file__).resolve().parents[2]
-STARTS_WITHIN_S = 60.0
-ENDS_WITHIN_S = 30.0
 # Short leases and often stored: what takes seconds in the product takes less here.
 TIMES = {"CHAT_LEASE_S": "1.5", "CHAT_CHECKPOINT_S": "0.2", "CHAT_DRAIN_S": "0.5"}
 
@@ -46,7 +45,7 @@ class Web:
 
     async def ended(self) -> int:
         """The exit status of a process that was told to stop."""
-        return await asyncio.to_thread(self.process.wait, ENDS_WITHIN_S)
+        return await asyncio.to_thread(self.process.wait, PATIENCE_S)
 
     def rss_bytes(self) -> int:
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
@@ -74,7 +73,7 @@ class Stack:
             )
         web = Web(port, process)
         self.webs.append(web)
-        async with asyncio.timeout(STARTS_WITHIN_S), httpx2.AsyncClient() as client:
+        async with asyncio.timeout(PATIENCE_S), httpx2.AsyncClient() as client:
             while not await _is_ready(client, port):
                 if process.poll() is not None:
                     raise RuntimeError(f"the web process ended:\n{self.log()}")

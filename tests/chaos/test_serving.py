@@ -16,6 +16,7 @@ from inference.testing import script_text
 from tests.chaos.oracle import Tab
 from tests.chaos.stack import PROJECT, Stack
 from tests.chaos.wire import Refused, Wire
+from tests.patience import PATIENCE_S
 
 
 async def exchange(port: int, *parts: bytes) -> bytes:
@@ -24,7 +25,7 @@ async def exchange(port: int, *parts: bytes) -> bytes:
     try:
         for part in parts:
             writer.write(part)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             return await reader.read()
     finally:
         writer.transport.abort()
@@ -102,7 +103,7 @@ async def test_a_taken_port_is_said_in_one_line(stack: Stack) -> None:
     serve = partial(
         subprocess.run, argv, env=stack.environ, cwd=PROJECT, check=False, capture_output=True, text=True
     )
-    ended = await asyncio.to_thread(serve, timeout=60)
+    ended = await asyncio.to_thread(serve, timeout=PATIENCE_S)
     assert ended.returncode == 1
     assert "cannot listen on" in ended.stderr
     assert "Traceback" not in ended.stderr

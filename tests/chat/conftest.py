@@ -28,6 +28,7 @@ from semcache.models import CacheFlight, CacheRule
 from tests.chat.api_client import page, stranger  # noqa: F401 - fixtures
 from tests.chat.broker import Broker
 from tests.chat.socket import Socket
+from tests.patience import PATIENCE_S
 
 ORIGIN = "http://localhost:8000"
 
@@ -126,8 +127,8 @@ async def stale_site(
 
     config(cache_enabled=True, max_live_per_user=1000)
     monkeypatch.setattr(settings, "SEMCACHE_BUDGET_MS", 20_000)
-    monkeypatch.setattr(flights, "STEP_WITHIN_S", 20.0)
-    monkeypatch.setattr(again_asked, "SENT_WITHIN_S", 20.0)
+    monkeypatch.setattr(flights, "STEP_WITHIN_S", PATIENCE_S)
+    monkeypatch.setattr(again_asked, "SENT_WITHIN_S", PATIENCE_S)
     await run_in_db(only_rule)
     service.forget_rules()
     yield
@@ -161,7 +162,7 @@ def cookie_of(user: User) -> str:
 
 def until_somebody_waits() -> None:
     """Until another transaction waits for a lock."""
-    give_up_at = time.monotonic() + 20
+    give_up_at = time.monotonic() + PATIENCE_S
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted")
         while cursor.fetchone() is None and time.monotonic() < give_up_at:

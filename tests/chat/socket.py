@@ -10,8 +10,8 @@ from uuid import uuid4
 from channels.testing import WebsocketCommunicator
 
 from chatsite.asgi import application
+from tests.patience import PATIENCE_S
 
-TIMEOUT_S = 10.0
 Frame = dict[str, Any]
 
 
@@ -25,11 +25,11 @@ class Socket:
         self.seen: list[Frame] = []
 
     async def open(self) -> None:
-        connected, _ = await self.channel.connect(timeout=TIMEOUT_S)
+        connected, _ = await self.channel.connect(timeout=PATIENCE_S)
         assert connected
 
     async def close(self) -> None:
-        await self.channel.disconnect(timeout=TIMEOUT_S)
+        await self.channel.disconnect(timeout=PATIENCE_S)
 
     async def say(self, kind: str, **fields: Any) -> None:
         await self.say_raw(json.dumps({"type": kind, **fields}, default=str))
@@ -38,14 +38,14 @@ class Socket:
         await self.channel.send_to(text_data=text, bytes_data=raw)
 
     async def hear(self) -> Frame:
-        frame = json.loads(await self.channel.receive_from(timeout=TIMEOUT_S))
+        frame = json.loads(await self.channel.receive_from(timeout=PATIENCE_S))
         self.seen.append(frame)
         self._join(frame)
         return frame
 
     async def until(self, kind: str, /, **fields: Any) -> Frame:
         """The next frame of this kind with these fields; what comes before is joined and kept in `seen`."""
-        async with asyncio.timeout(TIMEOUT_S):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 frame = await self.hear()
                 if frame["type"] == kind and all(
@@ -55,9 +55,9 @@ class Socket:
 
     async def closed(self) -> int:
         """The close code; frames before it are dropped."""
-        async with asyncio.timeout(TIMEOUT_S):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
-                message = await self.channel.receive_output(timeout=TIMEOUT_S)
+                message = await self.channel.receive_output(timeout=PATIENCE_S)
                 if message["type"] == "websocket.close":
                     return int(message["code"])
 

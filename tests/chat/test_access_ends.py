@@ -25,6 +25,7 @@ from chatsite.db import run_in_db
 from chatsite.errors import AccessEnded
 from inference.testing import script_text
 from tests.chat.conftest import open_socket
+from tests.patience import PATIENCE_S
 
 ENDLESS = script_text(tokens=5000, delay_ms=20)
 PAST = timezone.now() - timedelta(seconds=1)
@@ -131,7 +132,7 @@ async def test_the_look_comes_round_by_the_clock_and_outlives_a_database_that_is
     own, ended = Watch(), asyncio.Event()
     own.add(Grant(1, session="x"), ended.set)
     chore = asyncio.create_task(own.recheck_forever())
-    await asyncio.wait_for(ended.wait(), 30)
+    await asyncio.wait_for(ended.wait(), PATIENCE_S)
     chore.cancel()
     assert len(own) == 0 and slept[:3] == [grants.RECHECK_EVERY_S] * 3
     assert "can't be checked" in caplog.text

@@ -20,10 +20,11 @@ from chatsite.db import run_in_db
 from inference.testing import script_text
 from tests.chat.socket import Socket
 from tests.chat.test_flow import stored
+from tests.patience import PATIENCE_S
 
 
 async def wait_final(generation: str) -> Generation:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while (row := await run_in_db(stored, generation)).finished_at is None:
             await asyncio.sleep(0.02)
     return row
@@ -52,7 +53,7 @@ async def test_a_dead_process_is_noticed_by_its_lease(socket: Socket, monkeypatc
     # As if this process had been killed: it neither checkpoints nor gives its lease back.
     monkeypatch.setattr(generations, "checkpoint", set)
     adopter = Running()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not await adopt_orphans(adopter):
             await asyncio.sleep(0.05)
     monkeypatch.undo()
@@ -100,7 +101,7 @@ async def test_no_mistake_in_one_sweep_ends_the_sweeping(
     num_swept: list[int] = []
     monkeypatch.setattr(adoption, "settle_owed", settle_owed)
     sweeping = asyncio.create_task(adoption.sweep_forever(Running(), 0.01))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         await swept.wait()
     sweeping.cancel()
     await asyncio.gather(sweeping, return_exceptions=True)

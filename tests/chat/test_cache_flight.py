@@ -30,6 +30,7 @@ from tests.chat.conftest import open_socket
 from tests.chat.only_engine import client
 from tests.chat.replies import reply
 from tests.chat.socket import Socket
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("caching_site")
 
@@ -59,7 +60,7 @@ async def caching_site(
     # The scripts of these answers are no questions that people would share.
     monkeypatch.setattr(admission, "why_private", lambda text: None)
     monkeypatch.setattr(settings, "SEMCACHE_BUDGET_MS", 20_000)
-    monkeypatch.setattr(flights, "STEP_WITHIN_S", 20.0)
+    monkeypatch.setattr(flights, "STEP_WITHIN_S", PATIENCE_S)
     await run_in_db(only_rule)
     service.forget_rules()
     yield
@@ -88,7 +89,7 @@ async def generated() -> int:
 
 async def aboard(num: int) -> CacheFlight:
     """The only flight, once so many wait for it."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             flight = await run_in_db(CacheFlight.objects.first)
             if flight is not None and len(flight.aboard) == num:
@@ -221,7 +222,7 @@ async def test_a_leader_stopped_before_anybody_could_follow_is_replaced(
     following = asyncio.create_task(read(turn_of(other_user, text), other))
     await aboard(2)
     await stop(leader.generation)
-    await asyncio.wait_for(following, 10)
+    await asyncio.wait_for(following, PATIENCE_S)
     held.set()
     await leading
     assert other.ended is not None and (other.ended.state, other.ended.origin) == ("complete", "model")

@@ -36,6 +36,7 @@ from tests.chat.conftest import open_socket, until_somebody_waits
 from tests.chat.only_engine import client
 from tests.chat.replies import reply
 from tests.chat.socket import Socket
+from tests.patience import PATIENCE_S
 
 STORES: tuple[Any, ...] = (Conversation, Message, Generation, CacheEntry)
 
@@ -166,7 +167,7 @@ async def test_an_erasure_lets_an_answer_end_that_is_at_it(
 
     monkeypatch.setattr(generations, "finish", finish_and_wait)
     ending = stored.generation, outcome.CANCELLED, Durations(), Progress()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         await asyncio.gather(run_in_db(record._finish, *ending), run_in_db(erase))
     assert await counts() == [0, 0, 0, 0]
     assert await run_in_db(UsageRecord.objects.filter(generation=stored.generation).count) == 1

@@ -17,6 +17,7 @@ from chatsite.chat.generations import Progress
 from chatsite.chat.keeping import Keeper, LeaseLost
 from chatsite.chat.models import Generation, Message
 from chatsite.db import run_in_db
+from tests.patience import PATIENCE_S
 
 
 async def questions(user: User, num: int) -> list[UUID]:
@@ -33,7 +34,7 @@ def text_of(generation: UUID) -> str:
 
 
 async def until_stored(generation: UUID, text: str) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while await run_in_db(text_of, generation) != text:
             await asyncio.sleep(0.02)
 

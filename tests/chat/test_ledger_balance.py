@@ -36,12 +36,12 @@ from inference.testing import EngineProcess
 from inference.types import Done, EngineStats, Sampling
 from semcache import flights, service
 from semcache.models import CacheEntry, CacheFlight, CacheRule
-from tests.chat import socket
 from tests.chat.again_site import age
 from tests.chat.broker import Broker
 from tests.chat.conftest import open_socket
 from tests.chat.only_engine import client
 from tests.chat.test_cache_flight import Heard, read, turn_of
+from tests.patience import PATIENCE_S
 
 SUMS = (
     "prompt_tokens",
@@ -71,7 +71,7 @@ async def real_engine(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator
     argv = [sys.executable, "-m", "inference", "--address", address, "--model", str(model)]
     argv += ["--embed-model", str(embedder), "--threads", "1", "--kv-memory-mb", "16", "--max-batch", "4"]
     argv += ["--repetition-tokens", "0", "--probe-interval-s", "0.5", "--max-output-tokens", str(MOST_TOKENS)]
-    engine = EngineProcess(address, argv, start_timeout_s=120)
+    engine = EngineProcess(address, argv, start_timeout_s=PATIENCE_S)
     await engine.start()
     yield engine
     await engine.stop()
@@ -97,9 +97,8 @@ async def site(
         cache_enabled=True,
     )
     monkeypatch.setattr(settings, "SEMCACHE_BUDGET_MS", 20_000)
-    monkeypatch.setattr(flights, "STEP_WITHIN_S", 20.0)
-    monkeypatch.setattr(again_asked, "SENT_WITHIN_S", 20.0)
-    monkeypatch.setattr(socket, "TIMEOUT_S", 60.0)  # a random model goes on to the last token it may make
+    monkeypatch.setattr(flights, "STEP_WITHIN_S", PATIENCE_S)
+    monkeypatch.setattr(again_asked, "SENT_WITHIN_S", PATIENCE_S)
     monkeypatch.setattr(owed, "ON_ITS_WAY", timedelta(0))
     await close_engines()
     await run_in_db(rows)
@@ -110,7 +109,7 @@ async def site(
 
 async def idle_stats() -> EngineStats:
     """Numbers with nothing under way, also no probe."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             stats = await client().stats()
             if not stats.running and not stats.waiting:
@@ -145,7 +144,7 @@ def booked() -> dict[str, float]:
 async def balance(before: EngineStats) -> None:
     """Nothing is owed any more, and the books agree."""
     await running().drain(5)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while await run_in_db(UsageRecord.objects.filter(is_owed=True).exists):
             await owed.settle_owed()
             await asyncio.sleep(0.05)
@@ -156,7 +155,7 @@ async def begun(turn: Turn) -> asyncio.Task[Heard]:
     """A reader that has seen a first piece."""
     heard = Heard()
     reader = asyncio.create_task(read(turn, heard))
-    await asyncio.wait_for(heard.started.wait(), 30)
+    await asyncio.wait_for(heard.started.wait(), PATIENCE_S)
     return reader
 
 

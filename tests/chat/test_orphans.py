@@ -15,6 +15,7 @@ from chatsite.chat.running import running
 from chatsite.db import run_in_db
 from inference.testing import EngineProcess, script_text
 from tests.chat.conftest import open_socket
+from tests.patience import PATIENCE_S
 
 LONG = script_text(tokens=2000, delay_ms=20)
 
@@ -67,6 +68,6 @@ async def test_an_answer_that_another_process_follows_goes_on(
 async def _ended(generation: str) -> Generation:
     live = running().get(UUID(generation))
     if live is not None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await live.wait_end()
     return await run_in_db(Generation.objects.select_related("message").get, pk=generation)

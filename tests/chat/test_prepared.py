@@ -15,7 +15,8 @@ from chatsite.db import run_in_db
 from inference.client import EngineClient
 from inference.types import Segment
 from tests.chat.api_client import KIND
-from tests.chat.socket import TIMEOUT_S, Socket
+from tests.chat.socket import Socket
+from tests.patience import PATIENCE_S
 
 URL = "/api/conversations"
 
@@ -68,7 +69,7 @@ async def test_a_draft_is_read_early_but_never_in_a_temporary_chat(
     temporary, _ = await socket.ask("two", temporary=True)
     for conversation in (temporary["conversation"], kept["conversation"]):
         await socket.say("warm", conversation=conversation, draft="and what of")
-    *history, draft = await asyncio.wait_for(warmed.get(), TIMEOUT_S)
+    *history, draft = await asyncio.wait_for(warmed.get(), PATIENCE_S)
     assert ([segment.role for segment in history], draft) == (
         ["user", "assistant"],
         Segment("user", "and what of"),

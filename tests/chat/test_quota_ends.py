@@ -38,6 +38,7 @@ from tests.chat.conftest import open_socket, until_somebody_waits
 from tests.chat.only_engine import client
 from tests.chat.replies import reply
 from tests.chat.socket import Socket
+from tests.patience import PATIENCE_S
 
 YEAR = 366 * 86_400
 LONG = script_text(tokens=2000, delay_ms=10)
@@ -61,7 +62,7 @@ def booked(user: User) -> tuple[int, int, int]:
 
 
 async def settled(user: User) -> tuple[int, int, int]:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while await run_in_db(QuotaHold.objects.exists):
             await asyncio.sleep(0.02)
     return await run_in_db(counts, user)
@@ -145,7 +146,7 @@ async def test_the_next_question_waits_for_an_answer_that_ends_and_not_the_other
 
     monkeypatch.setattr(settlement, "settle", settle_and_wait)
     ending = first.generation, Outcome(State.STOPPED, usage=Usage(prompt_tokens=3)), Durations(), Progress()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         standing, following = await asyncio.gather(run_in_db(record._finish, *ending), run_in_db(ask_next))
     assert standing == State.STOPPED and following.parent == first.answer
 

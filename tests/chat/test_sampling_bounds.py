@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from chatsite.chat.schemas.conversations import ConversationIn, Parameters
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 # A number of a script is exact up to here; the server takes larger seeds.
@@ -25,7 +26,9 @@ def test_the_form_has_every_parameter_with_the_servers_bounds() -> None:
     script = (
         f"import('{module}').then((m) => console.log(JSON.stringify([m.PARAMETERS, m.MAX_PROMPT_CHARS])))"
     )
-    ran = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True, timeout=60)
+    ran = subprocess.run(
+        ["node", "-e", script], capture_output=True, text=True, check=True, timeout=PATIENCE_S
+    )
     form, max_prompt = json.loads(ran.stdout)
     assert {one["name"]: bounds_of_form(one) for one in form} == {
         name: bounds_of_server(name, schema)

@@ -19,6 +19,7 @@ from chatsite.chat.models import Conversation, Generation, Message
 from chatsite.db import run_in_db
 from tests.chat.conftest import open_socket
 from tests.chat.socket import Socket
+from tests.patience import PATIENCE_S
 
 # By frame type: its fields, with the owner's ids in braces, and what a stranger hears.
 REFUSED = "error"
@@ -111,7 +112,7 @@ async def test_foreign_and_unknown_sound_the_same(
 @pytest.mark.parametrize("cookie", ["", "sessionid=", "sessionid=nobody", "sessionid=" + "x" * 3000])
 async def test_nobody_gets_in_without_a_session(engine: Any, cookie: str) -> None:
     socket = Socket(cookie)
-    connected, code = await socket.channel.connect(timeout=10)
+    connected, code = await socket.channel.connect(timeout=PATIENCE_S)
     if connected:
         code = await socket.closed()
     assert code == 4401
@@ -123,7 +124,7 @@ async def test_an_api_key_opens_no_socket(engine: Any, user: User) -> None:
     _, secret = await run_in_db(create_key, user, "test", ["chat"])
     socket = Socket("")
     socket.channel.scope["headers"].append((b"authorization", f"Bearer {secret}".encode()))
-    connected, code = await socket.channel.connect(timeout=10)
+    connected, code = await socket.channel.connect(timeout=PATIENCE_S)
     if connected:
         code = await socket.closed()
     assert code == 4401

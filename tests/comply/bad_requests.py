@@ -16,6 +16,8 @@ from typing import Any
 
 import httpx2
 
+from tests.patience import PATIENCE_S
+
 CONCURRENT = 12
 USER = {"role": "user", "content": "hi"}
 ODD: tuple[Any, ...] = (
@@ -139,7 +141,7 @@ async def send_all(url: str, key: str, requests: Iterator[Request]) -> Outcome:
                 )
 
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-    client = httpx2.AsyncClient(base_url=url, headers=headers, timeout=60)
+    client = httpx2.AsyncClient(base_url=url, headers=headers, timeout=PATIENCE_S)
     async with client, asyncio.TaskGroup() as group:
         for _ in range(CONCURRENT):
             group.create_task(work(client))

@@ -12,6 +12,7 @@ import pytest
 
 from tests.comply.rows import Rows
 from tests.livesite import LiveSite, live_site
+from tests.patience import PATIENCE_S
 from tests.site.conftest import make_person, sign_in
 
 
@@ -56,7 +57,9 @@ def caller(site: LiveSite) -> Iterator[Caller]:
 
 @pytest.fixture(scope="package")
 def http(site: LiveSite, key: str) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=site.url, headers={"Authorization": f"Bearer {key}"}, timeout=60) as plain:
+    with httpx2.Client(
+        base_url=site.url, headers={"Authorization": f"Bearer {key}"}, timeout=PATIENCE_S
+    ) as plain:
         yield plain
 
 

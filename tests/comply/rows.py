@@ -13,8 +13,9 @@ from uuid import uuid4
 
 import httpx2
 
+from tests.patience import PATIENCE_S
+
 NUM_OF_EACH = 3
-IN_FORCE_WITHIN_S = 30.0
 QUESTION = "When are your opening hours?"
 PLACES = ("Paris", "Rome", "Oslo")
 RULE = {"keywords": ["opening hours"], "mode": "exact", "sharing": "public", "ttl_s": 3600}
@@ -114,7 +115,7 @@ class Rows:
         # A question of its own: what an import before it stored is not imported again.
         text = f"question,answer\nWhat are the opening hours of hall {next(self._halls)}?,Nine to five.\n"
         # The new rule is in force within two seconds; until then another one takes the question.
-        give_up_at = time.monotonic() + IN_FORCE_WITHIN_S
+        give_up_at = time.monotonic() + PATIENCE_S
         while refused := self._import(rule, text, dry_run="true")["refused"]:
             assert refused[0]["why"] == "other-rule", refused
             assert time.monotonic() < give_up_at, "the rule did not come into force"

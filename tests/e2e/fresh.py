@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from playwright.sync_api import Browser, BrowserContext
 
+from tests.patience import PATIENCE_S
+
 # All that the browser's protocol can clear, but for its cache of files.
 STORED = "cookies,file_systems,indexeddb,local_storage,websql,service_workers,cache_storage"
 EVERYWHERE = "*"
@@ -15,7 +17,7 @@ EVERYWHERE = "*"
 
 def new_context(browser: Browser) -> BrowserContext:
     context = browser.new_context(viewport={"width": 1200, "height": 800}, locale="en-GB")
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE_S * 1000)
     return context
 
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Page, expect, sync_playwright
 
 from inference.testing.script import script_text
+from tests.patience import PATIENCE_S
 from tests.plugins.browser import chromium
 
 ARGUMENTS = (
@@ -35,7 +36,7 @@ NETWORK_NOISE = ("ERR_INTERNET_DISCONNECTED", "WebSocket connection to")
 
 
 # A busy machine is slow, not wrong.
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=PATIENCE_S * 1000)
 
 
 @contextmanager
@@ -48,7 +49,7 @@ def launched_browser() -> Iterator[Browser]:
 
 def until(condition: Callable[[], bool], page: Page) -> None:
     """Returns when `condition` holds. Raises TimeoutError."""
-    for _ in range(200):
+    for _ in range(int(PATIENCE_S * 10)):
         if condition():
             return
         page.wait_for_timeout(100)

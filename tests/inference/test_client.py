@@ -18,6 +18,7 @@ from inference.proto import engine_pb2 as pb
 from inference.proto.status import from_status, to_status
 from inference.session import MAX_QUEUED_EVENTS, Attachment, SharedSession
 from inference.types import EngineInfo, EngineStats, GenerateRequest, Owner, Sampling, Segment
+from tests.patience import PATIENCE_S
 
 HEAVY = ("torch", "transformers", "tokenizers", "numpy", "jinja2", "django", "channels", "celery")
 
@@ -179,7 +180,7 @@ async def test_a_stream_that_ended_by_itself_leaves_no_reader_of_its_requests() 
     with pytest.raises(errors.EngineUnavailable):
         await attachment.next()
     session.leave(attachment)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         heard = await asyncio.gather(*readers)
     assert [command.attach.after for command in heard[0]] == [7]
     await session.close()

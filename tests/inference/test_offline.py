@@ -40,6 +40,7 @@ from inference.offline.asking import as_requests
 from inference.offline.loop_thread import LoopThread, closed
 from inference.settings import SettingError
 from inference.types import FinishReason, GenerateRequest, Grammar, Sampling, Segment
+from tests.patience import PATIENCE_S
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "library.md"
 PROMPTS = ["Hello", "Name a planet.", "你好", "the world and you", "a", "b c", "What is that?"]
@@ -444,7 +445,7 @@ while not llm.stats().running:
 def test_a_program_that_forgets_to_close_ends_in_peace(tiny: Path) -> None:
     """Else the thread with the model is torn down within a step, and the process aborts."""
     command = [sys.executable, "-c", CLOSED_AT_THE_END, str(tiny)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from chatsite.launcher.__main__ import main
 from chatsite.launcher.errors import EX_CONFIG
+from tests.patience import PATIENCE_S
 
 from .processes import PROJECT, wait_for_end
 
@@ -60,10 +61,10 @@ def test_services_end_with_their_input_and_a_second_start_is_refused(tmp_path: P
         with psycopg.connect(addresses["DATABASE_URL"]) as connection:
             assert connection.execute("SELECT 1").fetchone() == (1,)
         second = start_services(tmp_path)
-        _, refusal = second.communicate(timeout=30)
+        _, refusal = second.communicate(timeout=PATIENCE_S)
         assert second.returncode != 0
         assert f"already running in {tmp_path}: process {first.pid}" in refusal
-        first.communicate(timeout=30)
+        first.communicate(timeout=PATIENCE_S)
     assert first.returncode == 0
 
 
@@ -75,13 +76,13 @@ def test_killed_services_leave_no_server_and_the_next_start_clears_up(tmp_path: 
         runtime = Path(addresses["REDIS_URL"].removeprefix("unix://")).parent
         postmaster = int((tmp_path / "postgres" / "postmaster.pid").read_text().split()[0])
         os.kill(first.pid, signal.SIGKILL)
-        first.communicate(timeout=30)
+        first.communicate(timeout=PATIENCE_S)
     assert wait_for_end(postmaster)
     with start_services(tmp_path) as second:
         assert second.stdout is not None
         assert json.loads(second.stdout.readline()) != addresses
         assert not runtime.exists()
-        second.communicate(timeout=30)
+        second.communicate(timeout=PATIENCE_S)
 
 
 @pytest.mark.slow
@@ -92,5 +93,5 @@ def test_two_copies_run_side_by_side(tmp_path: Path) -> None:
         first, second = json.loads(one.stdout.readline()), json.loads(two.stdout.readline())
         assert first["DATABASE_URL"] != second["DATABASE_URL"]
         for copy in (one, two):
-            copy.communicate(timeout=30)
+            copy.communicate(timeout=PATIENCE_S)
     assert (one.returncode, two.returncode) == (0, 0)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from chatsite.launcher.identity import unprivileged_identity
 from chatsite.launcher.process import LONGEST_LINE_BYTES, SHIM, Child, run_to_end
+from tests.patience import PATIENCE_S
 
 from .processes import IGNORES_TERM, STAYS, python, wait_for_end
 
@@ -115,7 +116,7 @@ async def test_hurry_cuts_the_grace_short() -> None:
     hurry = asyncio.Event()
     stopping = asyncio.create_task(child.stop(signal.SIGTERM, 3600, hurry))
     hurry.set()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await stopping
     assert not child.is_running
 

@@ -15,6 +15,7 @@ import pytest
 from chatsite.launcher.errors import EX_CONFIG, Misconfigured, StartFailed
 from chatsite.launcher.steps import Job, Service, check_plan
 from chatsite.launcher.supervisor import Supervisor
+from tests.patience import PATIENCE_S
 
 from .processes import IGNORES_TERM, READY, STAYS, python, service
 
@@ -46,7 +47,7 @@ def pid_of(output: io.StringIO, name: str) -> int:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while not condition():
             await asyncio.sleep(0.01)
 
@@ -171,7 +172,7 @@ async def test_hurry_ends_what_ignores_its_signal(supervise: Supervise) -> None:
     supervisor = supervise((service("stubborn", IGNORES_TERM, grace_s=3600.0),))
     await supervisor.start()
     supervisor.hurry.set()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await supervisor.stop()
 
 

@@ -16,11 +16,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 PROJECT = Path(__file__).resolve().parents[2]
 SETTING_PREFIXES = ("CHAT_", "SEMCACHE_", "ENGINE_")
 # Tests in these folders never touch Django; a run of them alone needs no server.
 WITHOUT_SERVERS = ("tests/inference", "tests/launcher")
-ENDS_WITHIN_S = 30
 
 
 class Servers:
@@ -49,7 +50,7 @@ class Servers:
         return self._given | json.loads(line)
 
     def stop(self) -> None:
-        self._launcher.communicate(timeout=ENDS_WITHIN_S)
+        self._launcher.communicate(timeout=PATIENCE_S)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -12,6 +12,7 @@ import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 from tests.livesite import LiveSite, live_site
+from tests.patience import PATIENCE_S
 
 PASSWORD = "correct horse battery"
 
@@ -46,7 +47,7 @@ def make_person(site: LiveSite, name: str, **columns: object) -> None:
 
 def sign_in(site: LiveSite, name: str) -> httpx2.Client:
     """A browser in which `name` is signed in, and which sends the CSRF token as the page does."""
-    browser = httpx2.Client(base_url=site.url, timeout=60)
+    browser = httpx2.Client(base_url=site.url, timeout=PATIENCE_S)
     browser.get("/signin")
     form = {"username": name, "password": PASSWORD, "csrfmiddlewaretoken": browser.cookies["csrftoken"]}
     assert browser.post("/signin", data=form).status_code == 302

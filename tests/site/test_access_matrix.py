@@ -16,6 +16,7 @@ import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from tests.livesite import LiveSite
+from tests.patience import PATIENCE_S
 from tests.site.conftest import Property, give, make_person, sign_in
 
 IDENTITIES = ("nobody", "other", "expired", "scopeless", "staff", "owner")
@@ -266,7 +267,7 @@ class People:
 @pytest.fixture(scope="module")
 def people(site: LiveSite) -> Iterator[People]:
     made = People()
-    anonymous = httpx2.Client(base_url=site.url, timeout=60)
+    anonymous = httpx2.Client(base_url=site.url, timeout=PATIENCE_S)
     made.sessions["nobody"] = made.keys["nobody"] = anonymous
     for identity in ("other", "staff", "owner"):
         make_person(site, identity, is_staff=identity == "staff", is_superuser=identity == "staff")
@@ -289,7 +290,7 @@ def people(site: LiveSite) -> Iterator[People]:
 
 
 def _guest(site: LiveSite) -> httpx2.Client:
-    browser = httpx2.Client(base_url=site.url, timeout=60)
+    browser = httpx2.Client(base_url=site.url, timeout=PATIENCE_S)
     browser.get("/signin")
     entered = browser.post("/guest", data={"csrfmiddlewaretoken": browser.cookies["csrftoken"]})
     assert entered.status_code == 302
@@ -298,7 +299,7 @@ def _guest(site: LiveSite) -> httpx2.Client:
 
 
 def _with_key(site: LiveSite, key: str) -> httpx2.Client:
-    return httpx2.Client(base_url=site.url, headers={"Authorization": f"Bearer {key}"}, timeout=60)
+    return httpx2.Client(base_url=site.url, headers={"Authorization": f"Bearer {key}"}, timeout=PATIENCE_S)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.method} {row.route}")

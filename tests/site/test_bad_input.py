@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from tests.livesite import LiveSite
+from tests.patience import PATIENCE_S
 from tests.site.conftest import Property, give, make_person, sign_in
 
 ROWS = Property()
@@ -91,15 +92,15 @@ def test_a_key_that_cannot_be_is_not_made(site: LiveSite, browser: httpx2.Client
 def test_a_key_is_made_shown_once_used_and_revoked(site: LiveSite, browser: httpx2.Client) -> None:
     made = browser.post("/api/keys", json={"name": "laptop", "days": 2}).json()
     headers = {"Authorization": f"Bearer {made['key']}"}
-    assert httpx2.get(f"{site.url}/v1/models", headers=headers, timeout=60).status_code == 200
+    assert httpx2.get(f"{site.url}/v1/models", headers=headers, timeout=PATIENCE_S).status_code == 200
     listed = browser.get("/api/keys").text
     assert made["prefix"] in listed and made["key"] not in listed
     assert browser.delete(f"/api/keys/{made['id']}").status_code == 204
-    assert httpx2.get(f"{site.url}/v1/models", headers=headers, timeout=60).status_code == 401
+    assert httpx2.get(f"{site.url}/v1/models", headers=headers, timeout=PATIENCE_S).status_code == 401
 
 
 def test_guests_get_no_keys(site: LiveSite) -> None:
-    with httpx2.Client(base_url=site.url, timeout=60) as guest:
+    with httpx2.Client(base_url=site.url, timeout=PATIENCE_S) as guest:
         guest.get("/signin")
         guest.post("/guest", data={"csrfmiddlewaretoken": guest.cookies["csrftoken"]})
         headers = {"X-CSRFToken": guest.cookies["csrftoken"]}
@@ -119,7 +120,7 @@ def test_usage_adds_up(site: LiveSite, browser: httpx2.Client) -> None:
             f"{site.url}/v1/chat/completions",
             json=body,
             headers={"Authorization": f"Bearer {key}"},
-            timeout=60,
+            timeout=PATIENCE_S,
         )
     (totals,) = browser.get("/api/usage").json()["totals"]
     assert (totals["answers"], totals["cache_hits"]) == (2, 1)

@@ -6,6 +6,7 @@ import httpx2
 import pytest
 
 from tests.livesite import LiveSite
+from tests.patience import PATIENCE_S
 
 PATHS = (
     "/signin",
@@ -35,7 +36,7 @@ def guard(headers: httpx2.Headers) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_every_answer_is_guarded(site: LiveSite, path: str) -> None:
-    headers = httpx2.get(f"{site.url}{path}", timeout=60).headers
+    headers = httpx2.get(f"{site.url}{path}", timeout=PATIENCE_S).headers
     guard(headers)
     assert "no-store" in headers["cache-control"] or "private" in headers["cache-control"]
 
@@ -63,7 +64,9 @@ CLASSES = (
 
 def test_answers_of_every_class_are_guarded(site: LiveSite) -> None:
     for method, path, headers, body, status in CLASSES:
-        answer = httpx2.request(method, f"{site.url}{path}", headers=headers, content=body, timeout=60)
+        answer = httpx2.request(
+            method, f"{site.url}{path}", headers=headers, content=body, timeout=PATIENCE_S
+        )
         assert answer.status_code == status, (method, path)
         guard(answer.headers)
         is_static = path.startswith("/static/") and status == 200
@@ -82,7 +85,7 @@ def test_streams_are_guarded(site: LiveSite) -> None:
         "max_tokens": 2,
     }
     bearer = {"Authorization": f"Bearer {site.key('streamer')}"}
-    answer = httpx2.post(f"{site.url}/v1/chat/completions", json=body, headers=bearer, timeout=60)
+    answer = httpx2.post(f"{site.url}/v1/chat/completions", json=body, headers=bearer, timeout=PATIENCE_S)
     assert answer.headers["content-type"].startswith("text/event-stream")
     guard(answer.headers)
 
@@ -94,7 +97,7 @@ def test_two_requests_have_two_ids(site: LiveSite) -> None:
 
 
 def test_the_session_cookie_is_out_of_reach_of_scripts(site: LiveSite) -> None:
-    with httpx2.Client(base_url=site.url, timeout=60) as browser:
+    with httpx2.Client(base_url=site.url, timeout=PATIENCE_S) as browser:
         browser.get("/signin")
         form = {"csrfmiddlewaretoken": browser.cookies["csrftoken"]}
         cookies = browser.post("/guest", data=form).headers.get_list("set-cookie")
@@ -104,7 +107,7 @@ def test_the_session_cookie_is_out_of_reach_of_scripts(site: LiveSite) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_static_files_are_served_whole(site: LiveSite, method: str) -> None:
-    response = httpx2.request(method, f"{site.url}/static/admin/css/base.css", timeout=60)
+    response = httpx2.request(method, f"{site.url}/static/admin/css/base.css", timeout=PATIENCE_S)
     assert response.status_code == 200 and response.headers["content-type"].startswith("text/css")
     assert int(response.headers["content-length"]) > 1000
     assert (len(response.content) > 1000) is (method == "GET")
@@ -114,7 +117,7 @@ def test_static_files_are_served_whole(site: LiveSite, method: str) -> None:
     "path", ["/static/nothing.js", "/static/../manage.py", "/static/%2e%2e/manage.py", "/static/"]
 )
 def test_nothing_else_is_served(site: LiveSite, path: str) -> None:
-    assert httpx2.get(f"{site.url}{path}", timeout=60).status_code == 404
+    assert httpx2.get(f"{site.url}{path}", timeout=PATIENCE_S).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -122,6 +125,8 @@ def test_nothing_else_is_served(site: LiveSite, path: str) -> None:
 )
 @pytest.mark.parametrize("host", ["127.0.0.1", "evil.example"])
 def test_the_json_doors_never_answer_with_a_page(site: LiveSite, path: str, host: str) -> None:
-    response = httpx2.get(f"{site.url}{path}", headers={"Host": host, "Accept": "text/html"}, timeout=60)
+    response = httpx2.get(
+        f"{site.url}{path}", headers={"Host": host, "Accept": "text/html"}, timeout=PATIENCE_S
+    )
     assert response.status_code == (404 if host == "127.0.0.1" else 400)
     assert set(response.json()["error"]) == {"message", "type", "param", "code"}

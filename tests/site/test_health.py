@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from chatsite import health, metrics
 from chatsite.engine_metrics import EngineMetrics, Told
 from tests.livesite import LiveSite
+from tests.patience import PATIENCE_S
 
 EXPECTED = {
     "rill_queue_length", "rill_running_batch", "rill_steps", "rill_ttft_seconds", "rill_tpot_seconds",
@@ -24,7 +25,7 @@ EXPECTED = {
 }  # fmt: skip
 
 
-def eventually(is_so: Callable[[], bool], limit_s: float = 60.0) -> None:
+def eventually(is_so: Callable[[], bool], limit_s: float = PATIENCE_S) -> None:
     give_up_at = time.monotonic() + limit_s
     while not is_so():
         assert time.monotonic() < give_up_at, "it did not come true"
@@ -32,7 +33,7 @@ def eventually(is_so: Callable[[], bool], limit_s: float = 60.0) -> None:
 
 
 def samples(site: LiveSite) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    text = httpx2.get(f"{site.url}/metrics", timeout=60).text
+    text = httpx2.get(f"{site.url}/metrics", timeout=PATIENCE_S).text
     return {
         (sample.name, frozenset(sample.labels.items())): sample.value
         for family in text_string_to_metric_families(text)
@@ -47,12 +48,12 @@ def value(site: LiveSite, name: str, **labels: str) -> float:
 def ask(site: LiveSite, key: str, text: str) -> httpx2.Response:
     body = {"model": "scripted", "messages": [{"role": "user", "content": text}], "temperature": 0}
     headers = {"Authorization": f"Bearer {key}"}
-    return httpx2.post(f"{site.url}/v1/chat/completions", json=body, headers=headers, timeout=60)
+    return httpx2.post(f"{site.url}/v1/chat/completions", json=body, headers=headers, timeout=PATIENCE_S)
 
 
 def test_live_and_ready_say_so(site: LiveSite) -> None:
     assert httpx2.get(f"{site.url}/health/live").json() == {"status": "live"}
-    body = httpx2.get(f"{site.url}/health/ready", timeout=60).json()
+    body = httpx2.get(f"{site.url}/health/ready", timeout=PATIENCE_S).json()
     assert body["status"] == "ready"
     assert set(body["checks"]) == {"engine", "database", "web"}
     assert all(check == {"is_ok": True, "reason": ""} for check in body["checks"].values())
@@ -60,7 +61,7 @@ def test_live_and_ready_say_so(site: LiveSite) -> None:
 
 def test_an_engine_that_makes_no_tokens_is_not_ready(site: LiveSite) -> None:
     def ready() -> httpx2.Response:
-        return httpx2.get(f"{site.url}/health/ready", timeout=60)
+        return httpx2.get(f"{site.url}/health/ready", timeout=PATIENCE_S)
 
     os.kill(site.engine.pid, signal.SIGSTOP)
     try:
@@ -101,7 +102,7 @@ async def test_a_process_that_drains_is_not_ready(
 
 
 def test_every_promised_number_is_there(site: LiveSite) -> None:
-    text = httpx2.get(f"{site.url}/metrics", timeout=60).text
+    text = httpx2.get(f"{site.url}/metrics", timeout=PATIENCE_S).text
     families = {family.name for family in text_string_to_metric_families(text)}
     assert not EXPECTED - families
 

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from inference.testing import script_text
 from tests.livesite import PROJECT, LiveSite, free_port
+from tests.patience import PATIENCE_S
 
 CHAT = "/v1/chat/completions"
 
@@ -65,7 +66,7 @@ def secure(site: LiveSite, pem: tuple[Path, Path]) -> Iterator[httpx2.Client]:
             yield client
     finally:
         web.terminate()
-        web.communicate(timeout=30)
+        web.communicate(timeout=PATIENCE_S)
 
 
 def test_an_answer_is_streamed_over_http_2(secure: httpx2.Client) -> None:
@@ -149,7 +150,7 @@ def test_a_certificate_that_cannot_be_used_stops_the_start(
     environ = os.environ | site.environ | {"CHAT_TLS_CERT": str(pem[0]), "CHAT_TLS_KEY": str(key)}
     argv = [sys.executable, "manage.py", "serve"]
     done = subprocess.run(
-        argv, env=environ, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False
+        argv, env=environ, cwd=PROJECT, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert done.returncode == 1
     assert "CHAT_TLS_CERT and CHAT_TLS_KEY cannot be used" in done.stderr

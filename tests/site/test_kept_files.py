@@ -11,6 +11,7 @@ import pytest
 from chatsite.kept_files import KeptFiles, Message, Scope, key_of
 from chatsite.static_files import FOR_EVER, version
 from tests.livesite import LiveSite
+from tests.patience import PATIENCE_S
 
 PATH = "/static/~0123456789ab/a.js"
 
@@ -158,7 +159,7 @@ async def test_the_sites_files_come_past_django_from_the_second_time(monkeypatch
 
 
 def test_every_answer_of_a_file_has_the_same_headers(site: LiveSite) -> None:
-    with httpx2.Client(base_url=site.url, timeout=60) as browser:
+    with httpx2.Client(base_url=site.url, timeout=PATIENCE_S) as browser:
         answers = [browser.get(f"/static/~{version()}/chat/main.js") for _ in range(3)]
     changing = {"date", "x-request-id"}
     kept = [{name: value for name, value in a.headers.items() if name not in changing} for a in answers]

@@ -13,6 +13,7 @@ import pytest
 
 from tests.chaos.wire import Refused, Wire
 from tests.livesite import LiveSite, live_site
+from tests.patience import PATIENCE_S
 from tests.site.conftest import PASSWORD, make_person
 from tests.site.test_deploy import production
 
@@ -32,7 +33,7 @@ def proxied() -> Iterator[LiveSite]:
 
 def browser(site: LiveSite, headers: dict[str, str]) -> httpx2.Client:
     """Cookies are kept and sent by hand: the client takes the wire for plain HTTP, as the site must not."""
-    return httpx2.Client(base_url=site.url, headers=headers, timeout=60)
+    return httpx2.Client(base_url=site.url, headers=headers, timeout=PATIENCE_S)
 
 
 def cookies_of(response: httpx2.Response) -> dict[str, str]:
@@ -110,16 +111,18 @@ def test_who_does_not_come_by_https_is_sent_there(proxied: LiveSite) -> None:
 )
 def test_a_client_cannot_pass_for_https(proxied: LiveSite, forged: list[tuple[str, str]]) -> None:
     """S28: what the client wrote stands before the proxy's own word, and other spellings are no header."""
-    response = httpx2.get(f"{proxied.url}/signin", headers=[("Host", HOST), *forged], timeout=60)
+    response = httpx2.get(f"{proxied.url}/signin", headers=[("Host", HOST), *forged], timeout=PATIENCE_S)
     assert response.status_code == 301
 
 
 def test_a_forwarded_host_that_is_not_ours_is_refused(proxied: LiveSite) -> None:
     for host in ("evil.example", f"{HOST}, evil.example", f"{HOST}@evil.example"):
         headers = REWRITTEN | {"X-Forwarded-Host": host}
-        assert httpx2.get(f"{proxied.url}/signin", headers=headers, timeout=60).status_code == 400, host
+        assert httpx2.get(f"{proxied.url}/signin", headers=headers, timeout=PATIENCE_S).status_code == 400, (
+            host
+        )
     doubled = [*BY_PROXY.items(), ("X-Forwarded-Host", "evil.example"), ("X-Forwarded-Host", HOST)]
-    assert httpx2.get(f"{proxied.url}/signin", headers=doubled, timeout=60).status_code == 200
+    assert httpx2.get(f"{proxied.url}/signin", headers=doubled, timeout=PATIENCE_S).status_code == 200
 
 
 def test_keys_need_no_csrf_token_and_a_foreign_preflight_allows_nothing(
@@ -128,10 +131,10 @@ def test_keys_need_no_csrf_token_and_a_foreign_preflight_allows_nothing(
     """AU-03."""
     for one, headers in ((proxied, BY_PROXY), (site, {})):
         bearer = headers | {"Authorization": f"Bearer {one.key('integration')}"}
-        assert httpx2.post(f"{one.url}{CHAT}", json={}, headers=bearer, timeout=60).status_code == 400
+        assert httpx2.post(f"{one.url}{CHAT}", json={}, headers=bearer, timeout=PATIENCE_S).status_code == 400
         asked = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
         for path in (CHAT, "/api/keys", "/signin"):
-            answer = httpx2.options(f"{one.url}{path}", headers=headers | asked, timeout=60)
+            answer = httpx2.options(f"{one.url}{path}", headers=headers | asked, timeout=PATIENCE_S)
             assert not [name for name in answer.headers if name.startswith("access-control-allow")]
 
 
@@ -148,7 +151,7 @@ FORGED = {
 def test_without_a_trusted_proxy_forged_headers_change_nothing(site: LiveSite) -> None:
     """AU-03, S28: neither scheme nor host nor the address that the brake counts."""
     site.sql("DELETE FROM accounts_signinfailures")
-    with httpx2.Client(base_url=site.url, headers=FORGED, timeout=60) as client:
+    with httpx2.Client(base_url=site.url, headers=FORGED, timeout=PATIENCE_S) as client:
         page = client.get("/signin")
         assert page.status_code == 200 and "strict-transport-security" not in page.headers
         form = {"username": "nobody", "password": "x", "csrfmiddlewaretoken": client.cookies["csrftoken"]}

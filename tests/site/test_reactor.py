@@ -11,6 +11,8 @@ import sys
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 # Writes `sizes` one after the other in one turn of the loop, then closes; says what came and how often it was watched.
 TALK = """
 import json, sys
@@ -49,7 +51,7 @@ reactor.run()
 def talked(sizes: list[int], *, slow: bool) -> tuple[int, bool, int]:
     """(bytes that came, whether they are those that were written, how often a socket was watched for writing)"""
     argv = [sys.executable, "-c", TALK, json.dumps(sizes), json.dumps(slow)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     num, is_same, num_watched = json.loads(done.stdout)
     return num, is_same, num_watched
 

@@ -17,6 +17,7 @@ import redis
 
 from tests.chaos.wire import Refused, Wire
 from tests.livesite import LiveSite
+from tests.patience import PATIENCE_S
 from tests.site.conftest import PASSWORD, Property, give, make_person, sign_in
 
 CHAT = "/v1/chat/completions"
@@ -61,7 +62,7 @@ def use_keys(site: LiveSite, flock: Canaries) -> list[httpx2.Response]:
     odd += [bearer(revoked), bearer(unknown), {"Cookie": f"sessionid={flock.secret('cookie')}"}]
     seen = [httpx2.get(f"{site.url}/v1/models", headers=headers) for headers in odd]
     seen.append(httpx2.get(f"{site.url}/metrics", headers=bearer(flock.secret("metrics token"))))
-    with httpx2.Client(base_url=site.url, headers=bearer(good), timeout=60) as client:
+    with httpx2.Client(base_url=site.url, headers=bearer(good), timeout=PATIENCE_S) as client:
         for stream in (False, True):
             words = [{"role": "user", "content": flock.word(f"asked, stream {stream}")}]
             body = {"model": "scripted", "messages": words, "max_tokens": 4, "stream": stream}
@@ -84,7 +85,7 @@ def use_pages(site: LiveSite, flock: Canaries) -> list[httpx2.Response]:
     flock.secret("password", PASSWORD)
     make_person(site, "canary-keeper", is_staff=True, is_superuser=True)
     seen = []
-    with httpx2.Client(base_url=site.url, timeout=60) as browser:
+    with httpx2.Client(base_url=site.url, timeout=PATIENCE_S) as browser:
         token = flock.secret("csrf token", str(browser.get("/signin").cookies["csrftoken"]))
         form = {"username": "canary-keeper", "csrfmiddlewaretoken": token}
         seen.append(browser.post("/signin", data=form | {"password": flock.secret("wrong password")}))
@@ -121,7 +122,7 @@ async def use_socket(site: LiveSite, flock: Canaries, session: str) -> None:
     for text in (flock.word("on the socket"), '{"type": "' + flock.word("frame type")):
         frame = {"type": "send", "client_message_id": str(uuid4()), "text": text}
         await wire.send(json.dumps(frame) if not text.startswith("{") else text)
-    await asyncio.wait_for(wire.receive(), 30)
+    await asyncio.wait_for(wire.receive(), PATIENCE_S)
     wire.vanish()
     with pytest.raises(Refused):
         await Wire.open(

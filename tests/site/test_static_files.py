@@ -10,20 +10,21 @@ import httpx2
 
 from chatsite.static_files import FOR_EVER, modules_of, version
 from tests.livesite import LiveSite
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "chat/parts/dom.js"
 
 
 def test_a_page_names_its_files_by_their_version(site: LiveSite) -> None:
-    page = httpx2.get(f"{site.url}/signin", timeout=60).text
+    page = httpx2.get(f"{site.url}/signin", timeout=PATIENCE_S).text
     named = re.findall(r'href="(/static/[^"]+\.css)"', page)
     assert named and all(f"/~{version()}/" in path for path in named)
 
 
 def test_only_what_carries_the_running_version_is_kept_for_ever(site: LiveSite) -> None:
     def kept(path: str) -> str:
-        answer = httpx2.get(f"{site.url}{path}", timeout=60)
+        answer = httpx2.get(f"{site.url}{path}", timeout=PATIENCE_S)
         assert answer.status_code == 200 and answer.text == (ROOT / "static" / NAME).read_text()
         return answer.headers["cache-control"]
 
@@ -35,7 +36,9 @@ def test_only_what_carries_the_running_version_is_kept_for_ever(site: LiveSite) 
 
 def test_no_version_reaches_beyond_the_files(site: LiveSite) -> None:
     for path in ("../manage.py", "%2e%2e/manage.py", f"~{version()}/{NAME}", ""):
-        assert httpx2.get(f"{site.url}/static/~{version()}/{path}", timeout=60).status_code == 404, path
+        assert httpx2.get(f"{site.url}/static/~{version()}/{path}", timeout=PATIENCE_S).status_code == 404, (
+            path
+        )
 
 
 def test_the_version_follows_the_contents(tmp_path: Path, settings: Any) -> None:

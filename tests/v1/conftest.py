@@ -9,6 +9,7 @@ import openai
 import pytest
 
 from tests.livesite import LiveSite, live_site
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture(scope="package")
@@ -32,7 +33,9 @@ def client(site: LiveSite, key: str) -> Iterator[openai.OpenAI]:
 
 @pytest.fixture
 def http(site: LiveSite, key: str) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=site.url, headers={"Authorization": f"Bearer {key}"}, timeout=60) as plain:
+    with httpx2.Client(
+        base_url=site.url, headers={"Authorization": f"Bearer {key}"}, timeout=PATIENCE_S
+    ) as plain:
         yield plain
 
 

@@ -10,6 +10,7 @@ import openai
 import pytest
 
 from inference.testing import script_text
+from tests.patience import PATIENCE_S
 
 FORTY = script_text(tokens=40)
 LONG = "abcdefghijklmnopqrstuvwxyz" * 4
@@ -91,7 +92,7 @@ def test_text_arrives_while_the_answer_is_made(http: httpx2.Client, model: str) 
     """The answer stands still for ever after its fifth token; what came before must be here all the same."""
     stalling = script_text(text="abcdefghijklmnopqrstuvwxyz", stall_after=5, stall_ms=600_000)
     body = {"model": model, "messages": ask(stalling), "stream": True}
-    with http.stream("POST", "/v1/chat/completions", json=body, timeout=20) as response:
+    with http.stream("POST", "/v1/chat/completions", json=body, timeout=PATIENCE_S) as response:
         text = ""
         for line in response.iter_lines():
             if line.startswith("data: "):

@@ -19,6 +19,7 @@ from chatsite.v1.turns import chat_turns
 from inference.testing import script_text
 from inference.types import EngineInfo
 from tests.livesite import LiveSite
+from tests.patience import PATIENCE_S
 
 CHAT = "/v1/chat/completions"
 INFO = EngineInfo(
@@ -91,7 +92,7 @@ def test_every_choice_is_booked(site: LiveSite, model: str) -> None:
     key = site.key("choosy")
     headers = {"Authorization": f"Bearer {key}"}
     body = {"model": model, "messages": ask("hi"), "n": 4}
-    assert httpx2.post(f"{site.url}{CHAT}", json=body, headers=headers, timeout=60).status_code == 200
+    assert httpx2.post(f"{site.url}{CHAT}", json=body, headers=headers, timeout=PATIENCE_S).status_code == 200
     booked = site.sql("SELECT count(*) FROM accounts_usagerecord WHERE user_id = %s", site.user("choosy"))
     assert booked == [(4,)]
 
@@ -112,10 +113,10 @@ def test_choices_that_do_not_all_fit_into_the_limit_are_not_asked_at_all(
         user,
     )
     body = {"model": model, "messages": ask("hi")}
-    many = httpx2.post(f"{site.url}{CHAT}", json=body | {"n": 8}, headers=headers, timeout=60)
+    many = httpx2.post(f"{site.url}{CHAT}", json=body | {"n": 8}, headers=headers, timeout=PATIENCE_S)
     assert (many.status_code, many.json()["error"]["code"]) == (429, "rate_limited")
     assert int(many.headers["retry-after"]) > 0
-    few = httpx2.post(f"{site.url}{CHAT}", json=body | {"n": 7}, headers=headers, timeout=60)
+    few = httpx2.post(f"{site.url}{CHAT}", json=body | {"n": 7}, headers=headers, timeout=PATIENCE_S)
     assert few.status_code == 200
     counted = site.sql("SELECT count(*) FROM accounts_usagerecord WHERE user_id = %s", user)
     assert counted == [(7,)], "nothing of the refused request was made"

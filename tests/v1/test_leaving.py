@@ -11,13 +11,13 @@ import pytest
 
 from inference.testing import script_text
 from tests.livesite import LiveSite
+from tests.patience import PATIENCE_S
 
 CHAT = "/v1/chat/completions"
-LIMIT_S = 60.0
 
 
 def wait_for(is_so: Callable[[], bool]) -> None:
-    give_up_at = time.monotonic() + LIMIT_S
+    give_up_at = time.monotonic() + PATIENCE_S
     while not is_so():
         assert time.monotonic() < give_up_at, "it did not come true"
         time.sleep(0.05)
@@ -44,7 +44,7 @@ def test_closing_the_request_frees_the_engine(
     endless = script_text(tokens=5000, delay_ms=20)
     messages = [{"role": "user", "content": f"{endless}"}]
     body = {"model": model, "messages": messages, "stream": streams, "n": num_choices}
-    client = httpx2.Client(base_url=site.url, headers={"Authorization": f"Bearer {key}"}, timeout=LIMIT_S)
+    client = httpx2.Client(base_url=site.url, headers={"Authorization": f"Bearer {key}"}, timeout=PATIENCE_S)
     if streams:
         with client.stream("POST", CHAT, json=body) as response:
             for _ in zip(range(5), response.iter_lines(), strict=False):
@@ -54,7 +54,7 @@ def test_closing_the_request_frees_the_engine(
 
         def ask() -> None:
             try:
-                client.post(CHAT, json=body, timeout=httpx2.Timeout(LIMIT_S, read=1.0))
+                client.post(CHAT, json=body, timeout=httpx2.Timeout(PATIENCE_S, read=1.0))
             except httpx2.TransportError as error:
                 failures.append(error)
 

@@ -12,6 +12,7 @@ import pytest
 
 from inference.testing.script import script_text
 from tests.livesite import LiveSite, live_site
+from tests.patience import PATIENCE_S
 from tests.site.test_health import eventually, samples
 from tests.v1.test_bad_input import error_of
 
@@ -102,7 +103,7 @@ def test_a_stream_that_is_left_ends_in_the_engine_that_makes_it(site: LiveSite, 
 
 
 def test_health_and_metrics_tell_the_engines_apart(site: LiveSite) -> None:
-    ready = httpx2.get(f"{site.url}/health/ready", timeout=60).json()
+    ready = httpx2.get(f"{site.url}/health/ready", timeout=PATIENCE_S).json()
     assert ready["engines"] == [{"is_ok": True, "reason": ""}] * 2
     labels = [dict(labels) for (name, labels) in samples(site) if name == "rill_engine_up"]
     assert [one["model"] for one in labels] == [*MODELS]
@@ -112,7 +113,7 @@ def test_health_and_metrics_tell_the_engines_apart(site: LiveSite) -> None:
 def test_an_engine_that_is_down_takes_only_its_own_model_with_it() -> None:
     with live_site("half", models=MODELS, SEMCACHE_BUDGET_MS="5000") as site:
         headers = {"Authorization": f"Bearer {site.key('ann')}"}
-        with httpx2.Client(base_url=site.url, headers=headers, timeout=60) as http:
+        with httpx2.Client(base_url=site.url, headers=headers, timeout=PATIENCE_S) as http:
             _left_with_one(site, http)
 
 

@@ -8,6 +8,7 @@ import io
 import httpx2
 
 from tests.livesite import LiveSite
+from tests.patience import PATIENCE_S
 
 CHAT = {"model": "scripted", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 4}
 
@@ -25,7 +26,7 @@ def test_what_was_asked_is_in_the_report_by_key_model_and_kind(site: LiveSite, e
         told = [http.post("/v1/chat/completions", json=CHAT | {"seed": n}).json()["usage"] for n in range(2)]
         vectors = http.post("/v1/embeddings", json={"model": embedder, "input": "a text"}).json()["usage"]
     headers = {"Authorization": f"Bearer {read_with}"}
-    with httpx2.Client(base_url=site.url, headers=headers, timeout=60) as http:
+    with httpx2.Client(base_url=site.url, headers=headers, timeout=PATIENCE_S) as http:
         found = http.get("/api/usage", params={"group_by": "key,kind", "days": 1}).json()
         by_kind = {line["kind"]: line for line in found["lines"]}
         answers, embeddings = by_kind["answer"], by_kind["embedding"]

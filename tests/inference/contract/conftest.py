@@ -17,6 +17,7 @@ import pytest
 from inference.client import EngineClient
 from inference.testing import EngineProcess, UpstreamProcess, script_text, scripted_process
 from inference.types import EngineStats, GenerateRequest, Owner, Sampling, Segment
+from tests.patience import PATIENCE_S
 
 # Two places in the batch and three in the queue, so that tests can fill both.
 FLAGS = ("--max-batch", "2", "--max-queue", "3", "--probe-interval-s", "0.5", "--probe-timeout-s", "2")
@@ -73,7 +74,7 @@ def real(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     argv += ["--embed-model", str(embedder), "--verify-model", str(verifier)]
     argv += ["--threads", "1", "--kv-memory-mb", "16", *REAL_FLAGS]
     yield from _running(
-        Target("real", EngineProcess(address, argv, start_timeout_s=120), plays_scripts=False)
+        Target("real", EngineProcess(address, argv, start_timeout_s=PATIENCE_S), plays_scripts=False)
     )
 
 
@@ -105,7 +106,7 @@ async def client(target: Target) -> AsyncIterator[EngineClient]:
 
 async def wait_until_idle(client: EngineClient) -> EngineStats:
     """The first numbers that show nothing running: an upstream's are read a moment later than answers end."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while (stats := await client.stats()).running or stats.waiting:
             await asyncio.sleep(0.01)
     return stats

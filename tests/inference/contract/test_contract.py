@@ -31,6 +31,7 @@ from inference.types import (
     Segment,
 )
 from tests.inference.contract.conftest import OWNER, Target, ask, wait_until_idle
+from tests.patience import PATIENCE_S
 
 
 async def collect(events: AsyncIterator[Event]) -> list[Event]:
@@ -401,7 +402,7 @@ async def test_choice_0_is_what_the_request_alone_would_be_and_all_can_be_had_ag
 async def test_one_refused_choice_cancels_the_others(target: Target, client: EngineClient) -> None:
     with pytest.raises(QueueFull):
         await choices(client, target.request(1500), 7)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while (stats := await client.stats()).running or stats.waiting:
             await asyncio.sleep(0.01)
 

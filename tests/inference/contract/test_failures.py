@@ -19,6 +19,7 @@ from inference.testing import EngineProcess, script_text, scripted_engine, scrip
 from inference.types import Delta, FinishReason, Queued
 from tests.inference.contract.conftest import ask
 from tests.inference.contract.test_contract import collect, ending, first_delta, text_of
+from tests.patience import PATIENCE_S
 
 QUICK = ("--probe-interval-s", "0.1", "--probe-timeout-s", "0.4", "--step-timeout-s", "1")
 
@@ -128,7 +129,7 @@ async def test_followers_of_a_front_that_stays_away_hear_that_it_is_gone(engine:
 async def test_the_core_ends_with_its_front(engine: EngineProcess) -> None:
     core = engine.core_pid()
     await engine.kill_front()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while Path(f"/proc/{core}").exists():
             await asyncio.sleep(0.01)
 
@@ -150,7 +151,7 @@ async def test_an_answer_without_followers_ends_as_orphaned(run_folder: Path) ->
     events = client.generate(request)
     await first_delta(events)
     await events.aclose()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while (await client.stats()).running:
             await asyncio.sleep(0.02)
     assert ending(await collect(client.attach(request.generation_id))).finish_reason is FinishReason.ORPHANED
@@ -164,7 +165,7 @@ async def test_the_log_of_an_ended_answer_goes_after_its_time(run_folder: Path) 
     client, request = engine.client(), ask("Hello")
     await collect(client.generate(request))
     assert text_of(await collect(client.attach(request.generation_id)))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while (await client.stats()).live_logs:
             await asyncio.sleep(0.02)
     with pytest.raises(GenerationUnknown):

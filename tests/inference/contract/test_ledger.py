@@ -20,6 +20,7 @@ from inference.testing import EngineProcess
 from inference.types import Delta, Done, EngineStats, GenerateRequest, Owner, Sampling, Segment
 from tests.inference.contract.conftest import Target
 from tests.inference.front.families import QWEN_THINKING
+from tests.patience import PATIENCE_S
 
 # Behind the last question stand the end of the turn before, and the token whose KV is never written.
 CLOSING_TOKENS, LAST_TOKEN = 2, 1
@@ -151,7 +152,7 @@ def thinking(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         "",
     ]
     argv += ["--threads", "1", "--kv-memory-mb", "16", "--probe-interval-s", "60"]
-    engine = EngineProcess(address, argv, start_timeout_s=120)
+    engine = EngineProcess(address, argv, start_timeout_s=PATIENCE_S)
     asyncio.run(engine.start())
     yield engine
     asyncio.run(engine.stop())
@@ -220,7 +221,7 @@ async def test_without_idle_time_what_both_forms_share_is_reused(thinker: Chat) 
 
 
 async def _until(is_so: Callable[[EngineStats], bool], client: EngineClient) -> EngineStats:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while not is_so(stats := await client.stats()):
             await asyncio.sleep(0.01)
     return stats

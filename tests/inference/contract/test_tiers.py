@@ -19,6 +19,7 @@ from inference.client import EngineClient
 from inference.models.tiny import write_tiny_model
 from inference.testing import EngineProcess
 from inference.types import Delta, Done, GenerateRequest, Owner, Sampling, Segment
+from tests.patience import PATIENCE_S
 
 SYSTEM = "You are the support desk of a bakery. " * 8
 HISTORY = (Segment("user", "Tell me about the world and the city. " * 20),)
@@ -57,7 +58,7 @@ async def engine(
         address = f"unix:{folder}/engine.sock"
         argv = [sys.executable, "-m", "inference", "--address", address, "--model", str(model)]
         argv += ["--embed-model", "", "--threads", "1", "--kv-memory-mb", "16", *flags]
-        process = EngineProcess(address, argv, {"ENGINE_SALT_KEY": salt_key}, start_timeout_s=120)
+        process = EngineProcess(address, argv, {"ENGINE_SALT_KEY": salt_key}, start_timeout_s=PATIENCE_S)
         client = process.client()
         try:
             await process.start()
@@ -102,7 +103,7 @@ async def test_a_restart_is_warm_and_erasure_reaches_the_disk(
         assert done.usage.prefilled_tokens < done.usage.prompt_tokens
         assert stats.disk_restored_blocks * 16 == stats.reused_disk_tokens
         await client.forget(OWNER)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while files(tmp_path):
                 await asyncio.sleep(0.01)
     assert files(tmp_path) == [], "nor is it written at the end"

@@ -17,6 +17,7 @@ from inference.core.disk_store import DiskStore
 from inference.core.disk_tier import MAX_QUEUED_BYTES, WRITE_PAUSE_S, DiskTier, Threads, open_disk_tier
 from inference.core.prefix import BlockIdentity
 from tests.inference.core.executors import Held, Inline
+from tests.patience import PATIENCE_S
 
 LAYOUT = BlockLayout("model-1", "float32", (2, 2, 1, 4, 2), 128)
 TALK = b"talk"
@@ -405,7 +406,7 @@ def test_closing_writes_what_waits_with_real_threads(folder: Path) -> None:
     tier = DiskTier(open_store(folder), Threads.start())
     for number in range(20):
         offer(tier, number)
-    tier.close(timeout_s=30)
+    tier.close(timeout_s=PATIENCE_S)
     assert len(open_store(folder)) == 20
 
 

@@ -30,8 +30,7 @@ from inference.core.messages import (
 from inference.core.pipe import FrontPipe, PipeClosed
 from inference.models.tiny import write_tiny_embedder, write_tiny_model
 from tests.inference.core.driver import admit
-
-PATIENCE_S = 120.0
+from tests.patience import PATIENCE_S
 
 # Starts the core and then waits to be killed.
 CHILD_OF_A_MORTAL = """

@@ -22,6 +22,7 @@ from tests.inference.core.conftest import MakeDriver
 from tests.inference.core.driver import Driver, admit
 from tests.inference.core.executors import Held, Inline
 from tests.inference.core.fakes import BLOCK_TOKENS, VOCABULARY, FakeCore, expected, make_fake_core
+from tests.patience import PATIENCE_S
 
 LAYOUT = BlockLayout("fake", "int8", (BLOCK_TOKENS,), BLOCK_TOKENS)
 TALK, OTHER_TALK = b"talk", b"other talk"
@@ -136,7 +137,7 @@ def test_a_restart_with_the_same_key_is_warm(folder: Path) -> None:
     first = start(folder)
     first.ask(prompt)
     assert first.files == []
-    first.tier.close(timeout_s=30)
+    first.tier.close(timeout_s=PATIENCE_S)
     second = start(folder)
     assert second.disk_tokens(second.ask(prompt)) == 20
 
@@ -145,7 +146,7 @@ def test_at_the_end_the_beginnings_are_kept_where_there_is_no_room_for_all(folde
     first = start(folder)
     prompt = prompt_of(24)
     first.ask(prompt)
-    first.tier.close(timeout_s=30)
+    first.tier.close(timeout_s=PATIENCE_S)
     num_bytes = sum(path.stat().st_size for path in first.files)
     second = start(folder, max_bytes=num_bytes - 1)
     assert len(second.files) == 5
@@ -158,7 +159,7 @@ def test_below_a_shared_prefix_a_users_own_blocks_come_back(folder: Path) -> Non
     first = start(folder, shared_overlap=0.0)
     first.core.driver.run(declare)
     first.ask(prompt)
-    first.tier.close(timeout_s=30)
+    first.tier.close(timeout_s=PATIENCE_S)
     assert len(first.files) == 4, "the operator's two blocks are computed anew, they are no user's"
     second = start(folder, shared_overlap=0.0)
     second.core.driver.run(declare)
@@ -181,7 +182,7 @@ def test_nothing_is_found_under_another(folder: Path, change: str) -> None:
     prompt = prompt_of(24)
     first = start(folder)
     first.ask(prompt)
-    first.tier.close(timeout_s=30)
+    first.tier.close(timeout_s=PATIENCE_S)
     layout = BlockLayout("other", "int8", (4,), 4) if change == "fingerprint" else LAYOUT
     layout = BlockLayout("fake", "uint8", (4,), 4) if change == "dtype" else layout
     second = start(folder, layout=layout, owner="other" if change == "key" else "key")
@@ -315,7 +316,7 @@ def test_requests_without_a_conversation_leave_nothing_on_disk(folder: Path) -> 
     setup = start(folder)
     for _ in range(3):
         setup.ask(prompt_of(40), conversation=b"")
-    setup.tier.close(timeout_s=30)
+    setup.tier.close(timeout_s=PATIENCE_S)
     assert setup.files == []
 
 
@@ -328,7 +329,7 @@ def test_forgetting_erases_from_disk_what_was_evicted_and_what_would_be(folder: 
     setup.ask(forgotten)  # back in memory, and still on disk
     setup.core.driver.step(Forget(TALK))
     setup.crowd_out()
-    setup.tier.close(timeout_s=30)
+    setup.tier.close(timeout_s=PATIENCE_S)
     assert setup.files
     assert all(OTHER_TALK.hex() in path.name for path in setup.files)
 
@@ -417,7 +418,7 @@ def test_a_forgotten_conversation_that_is_preempted_never_gets_to_the_disk(folde
     driver.step(Forget(TALK), Forget(OTHER_TALK))
     driver.run()
     assert driver.loop.stats().preemptions > 0
-    setup.tier.close(timeout_s=30)
+    setup.tier.close(timeout_s=PATIENCE_S)
     assert setup.files == []
 
 
@@ -469,7 +470,7 @@ def keep_on_disk(make_driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     yield make
     for driver in made:
-        driver.loop.close(timeout_s=30)
+        driver.loop.close(timeout_s=PATIENCE_S)
 
 
 def contents(driver: Driver) -> dict[bytes, bytes]:
@@ -507,7 +508,7 @@ def test_another_start_over_the_same_folder_is_warm_and_exact(keep_on_disk, rand
     prompt = random_prompt(70)
     first = keep_on_disk()
     answer = first.generate(admit(prompt, conversation=TALK))
-    first.loop.close(timeout_s=30)
+    first.loop.close(timeout_s=PATIENCE_S)
     second = keep_on_disk()
     request = admit(prompt, conversation=TALK)
     assert second.generate(request) == answer

@@ -11,6 +11,7 @@ from inference.core.messages import CoreReady, StepPack
 from inference.front import core_process
 from inference.front.core_process import CoreCommand, CoreProcess
 from inference.front.spawner import Spawner
+from tests.patience import PATIENCE_S
 
 SLOW_CORE = """
 import select, socket, sys
@@ -61,7 +62,7 @@ async def run(code: str, num_lines: int) -> Listener:
         spawner=Spawner(),
     )
     core.start()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         await listener.news.wait()
     await core.stop()
     return listener

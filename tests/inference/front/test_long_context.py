@@ -18,6 +18,7 @@ from inference.front.trimming import without_oldest
 from inference.models.tiny import write_tiny_model
 from inference.testing import EngineProcess
 from inference.types import Delta, Done, FinishReason, GenerateRequest, Owner, Sampling, Segment, Usage
+from tests.patience import PATIENCE_S
 
 WINDOW = 512
 SYSTEM = Segment("system", "Always end with the word KIWI.")
@@ -60,7 +61,7 @@ def running(folder: Path, model: Path, *flags: str) -> Iterator[EngineProcess]:
         "--embed-model",
         "",
     ]
-    engine = EngineProcess(address, [*argv, *FLAGS, *flags], start_timeout_s=120)
+    engine = EngineProcess(address, [*argv, *FLAGS, *flags], start_timeout_s=PATIENCE_S)
     asyncio.run(engine.start())
     yield engine
     asyncio.run(engine.stop())
@@ -228,7 +229,7 @@ async def test_kv_05_e_a_prompt_that_fits_only_beside_less_waits_for_its_turn(
     before = await client.stats()
     long_answer = Sampling(temperature=0.0, max_tokens=100)
     asked = [ask(await prompt_of(client, 130), long_answer, user=f"user-{n}") for n in range(4)]
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         ends = await asyncio.gather(*(answer(client, request) for request in asked))
     for _, done in ends:
         assert (done.finish_reason, done.usage.generated_tokens) == (FinishReason.LENGTH, 100)

@@ -12,6 +12,7 @@ from inference.front.generation import Generation, GenerationLimits
 from inference.front.sessions import MAX_PACK_BYTES, ClientSession
 from inference.proto import engine_pb2 as pb
 from inference.testing.tokenizer import ByteTokenizer
+from tests.patience import PATIENCE_S
 
 
 def now() -> float:
@@ -35,7 +36,7 @@ def attach(name: str, after: int = 0) -> pb.SessionCommand:
 
 
 async def next_pack(session: ClientSession) -> pb.EventPack:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         pack = await session.next_pack()
     assert pack is not None
     return pack

@@ -25,6 +25,7 @@ from inference.proto import engine_pb2 as pb
 from inference.proto.engine_pb2_grpc import EngineStub
 from inference.types import GenerateRequest, Owner, Segment
 from tests.inference.front.idle_core import READY, engine_over, told
+from tests.patience import PATIENCE_S
 
 ID = "5e1a9e0a-3c0e-4b0e-8a53-0f6f6a1c2b11"
 REQUEST = GenerateRequest(ID, (Segment("user", "Hello"),), Owner("t", "u", "c"))
@@ -55,7 +56,7 @@ async def front() -> AsyncIterator[Front]:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while not holds():
             await asyncio.sleep(0.001)
 
@@ -169,9 +170,9 @@ async def test_bytes_that_are_no_message_get_one_status_and_the_next_call_is_ser
 ) -> None:
     call = front.channel.unary_unary(f"/rill.engine.v1.Engine/{name}")
     with pytest.raises(grpc.aio.AioRpcError) as status:
-        await call(garbage, timeout=5)
+        await call(garbage, timeout=PATIENCE_S)
     assert status.value.code() in (grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN)
-    assert (await front.stub.Info(pb.InfoRequest(), timeout=5)).max_context == READY.max_context
+    assert (await front.stub.Info(pb.InfoRequest(), timeout=PATIENCE_S)).max_context == READY.max_context
     assert front.engine.archive.num_live == 0
 
 
@@ -185,13 +186,13 @@ async def test_garbage_on_a_session_ends_that_session_only(front: Front) -> None
         assert await call.read() is grpc.aio.EOF
         raise grpc.aio.AioRpcError(await call.code(), grpc.aio.Metadata(), grpc.aio.Metadata())
     await until(lambda: not front.service._sessions)
-    assert (await front.stub.Info(pb.InfoRequest(), timeout=5)).max_context == READY.max_context
+    assert (await front.stub.Info(pb.InfoRequest(), timeout=PATIENCE_S)).max_context == READY.max_context
 
 
 async def test_a_method_that_does_not_exist_is_not_supported(front: Front) -> None:
     call = front.channel.unary_unary("/rill.engine.v1.Engine/Explode")
     with pytest.raises(grpc.aio.AioRpcError) as status:
-        await call(b"", timeout=5)
+        await call(b"", timeout=PATIENCE_S)
     assert status.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
@@ -199,5 +200,5 @@ async def test_fields_of_a_later_version_are_no_error(front: Front) -> None:
     call = front.channel.unary_unary(
         "/rill.engine.v1.Engine/Submit", response_deserializer=pb.SubmitReply.FromString
     )
-    reply = await call(submit_message().SerializeToString() + b"\xfa\x3e\x03abc", timeout=5)
+    reply = await call(submit_message().SerializeToString() + b"\xfa\x3e\x03abc", timeout=PATIENCE_S)
     assert reply.prompt_tokens > 0

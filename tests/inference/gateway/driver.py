@@ -27,8 +27,7 @@ from inference.testing.gateway import scripted_local
 from inference.testing.script import script_text
 from inference.testing.tokenizer import CONTROL_TOKENS, END_OF_TURN, START_OF_TURN, ByteTokenizer
 from inference.testing.upstream import Behaviour, FakeUpstream, Received
-
-PATIENCE_S = 10.0
+from tests.patience import PATIENCE_S
 
 
 def prompt_of(text: str) -> list[int]:

@@ -11,6 +11,7 @@ from inference.testing.tokenizer import END_OF_TURN, ByteTokenizer
 from inference.testing.upstream import OPENAI_FIELDS, Behaviour, refusal
 from inference.types import Grammar
 from tests.inference.gateway.driver import admit_of, both, only, scripted
+from tests.patience import PATIENCE_S
 
 
 async def test_ids_go_in_and_ids_come_out() -> None:
@@ -96,7 +97,7 @@ async def test_cancelling_closes_the_stream_and_gives_the_place_to_the_next() ->
         await front.send(Cancel("a", "cancelled"))
         assert (await front.end("a")).reason == "cancelled"
         assert (await front.end("b")).reason == "stop"
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while not upstream.num_hung_up:
                 await asyncio.sleep(0)
         assert front.packs[-1].stats.cancelled == 1
@@ -149,7 +150,7 @@ async def test_no_more_than_the_batch_is_asked_at_once() -> None:
     async with both(max_batch=3) as (front, upstream):
         await front.send(*(scripted(str(number), hang_after=0) for number in range(5)))
         await front.until(lambda: any(pack.stats.waiting == 2 for pack in front.packs))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while upstream.running < 3:
                 await asyncio.sleep(0)
         assert len(upstream.received) == 3

@@ -12,6 +12,7 @@ from inference.gateway import completion, start
 from inference.testing.http import HttpAnswer
 from inference.testing.upstream import Behaviour, FakeUpstream, refusal
 from tests.inference.gateway.driver import admit_of, both, fake_upstream, gateway, scripted
+from tests.patience import PATIENCE_S
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -216,7 +217,7 @@ async def test_a_closed_pipe_ends_the_core_and_its_requests() -> None:
         async with gateway(upstream.url) as front:
             await front.send(scripted("a", hang_after=1, tokens=5))
             await front.until(lambda: front.tokens("a"))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while upstream.running:
                 await asyncio.sleep(0)
         assert upstream.num_hung_up == 1

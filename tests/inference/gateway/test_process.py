@@ -16,6 +16,7 @@ from inference.testing import EngineProcess, UpstreamProcess
 from inference.types import FinishReason
 from tests.inference.contract.conftest import ask
 from tests.inference.contract.test_contract import collect, ending, text_of
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ async def engine(folders: tuple[Path, Path], tmp_path: Path) -> AsyncIterator[En
     address = f"unix:{tmp_path}/engine.sock"
     argv = [sys.executable, "-m", "inference", "--address", address, "--model", str(model)]
     argv += ["--embed-model", str(embedder), "--threads", "1", "--upstream", upstream.url]
-    engine = EngineProcess(address, argv, start_timeout_s=60)
+    engine = EngineProcess(address, argv, start_timeout_s=PATIENCE_S)
     await engine.start()
     yield engine
     await engine.stop()
@@ -73,7 +74,9 @@ async def test_what_no_request_can_be_made_of_ends_with_the_exit_code_of_a_wrong
     module: str, flags: list[str], named: bytes
 ) -> None:
     argv = [sys.executable, "-m", module, *flags]
-    ended = await asyncio.to_thread(subprocess.run, argv, capture_output=True, check=False, timeout=60)
+    ended = await asyncio.to_thread(
+        subprocess.run, argv, capture_output=True, check=False, timeout=PATIENCE_S
+    )
     assert ended.returncode == 78
     assert named in ended.stderr
     assert b"Traceback" not in ended.stderr
