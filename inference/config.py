@@ -44,6 +44,13 @@ class EngineConfig:
         "Weights and KV precision; auto takes bf16 where the device computes it natively.",
         choices=("auto", "fp32", "bf16", "fp16"),
     )
+    layers: str = setting(
+        "ENGINE_LAYERS",
+        "auto",
+        "Which code runs the model's layers: auto takes the fused ones where the model has their shape (Llama, "
+        "Mistral, Qwen2, Qwen3), transformers always those of that library.",
+        choices=("auto", "transformers"),
+    )
     threads: int = setting(
         "ENGINE_THREADS", 0, "Threads of the core on CPU; 0 takes every core.", between=(0, 512)
     )

@@ -7,25 +7,25 @@ tensors. Knows nothing about sampling, queues or why a chunk was chosen.
 from __future__ import annotations
 
 from collections.abc import Sequence as Rows
-from typing import Any
 
 import numpy as np
 import torch
 
 from inference.core.scheduler import Chunk
-from inference.models.attention import AttentionNotUsable, Group, RaggedBatch
+from inference.models.attention import Group, RaggedBatch
 from inference.models.kv_tensors import KvTensors
+from inference.models.network import Network
 
 # A decode group is split where padding would more than double the keys that are read, and by this many blocks at least.
 MIN_SPLIT_BLOCKS = 8
 
 
 class Runner:
-    """A causal LM whose attention is `models.attention`, and its KV."""
+    """A network and its KV."""
 
-    def __init__(self, model: Any, tensors: KvTensors) -> None:
+    def __init__(self, network: Network, tensors: KvTensors) -> None:
         self.tensors = tensors
-        self._model = model
+        self._network = network
         self._device = tensors.device
 
     @torch.inference_mode()
@@ -39,20 +39,12 @@ class Runner:
         batch = self._batch(ordered)
         ends = np.cumsum([chunk.num_tokens for chunk in ordered])
         last_rows = {chunk.sequence.id: end - 1 for chunk, end in zip(ordered, ends, strict=True)}
-        output = self._model(
-            input_ids=self._tensor(np.concatenate([_token_ids(chunk) for chunk in ordered]))[None],
-            position_ids=self._tensor(np.concatenate([_positions(chunk) for chunk in ordered]))[None],
-            cache=batch,
-            use_cache=True,
-            ragged=batch,
-            logits_to_keep=self._tensor(np.asarray([last_rows[chunk.sequence.id] for chunk in chunks])),
+        return self._network(
+            self._tensor(np.concatenate([_token_ids(chunk) for chunk in ordered])),
+            self._tensor(np.concatenate([_positions(chunk) for chunk in ordered])),
+            batch,
+            self._tensor(np.asarray([last_rows[chunk.sequence.id] for chunk in chunks])),
         )
-        if batch.num_updates != self.tensors.shape.num_layers:
-            raise AttentionNotUsable(
-                f"{batch.num_updates} of {self.tensors.shape.num_layers} layers wrote their keys"
-            )
-        logits: torch.Tensor = output.logits[0]
-        return logits.float()
 
     def _batch(self, ordered: list[Chunk]) -> RaggedBatch:
         groups = []
@@ -60,29 +52,27 @@ class Runner:
         for members in _grouped(ordered, self.tensors.shape.block_tokens):
             groups.append(self._group(members, start))
             start += sum(chunk.num_tokens for chunk in members)
-        slots = np.concatenate([self._slots(chunk) for chunk in ordered], axis=1)
-        return RaggedBatch(self.tensors, groups, self._tensor(slots.reshape(-1)))
+        slots = np.concatenate([self._slots(chunk) for chunk in ordered])
+        return RaggedBatch(self.tensors, groups, self._tensor(slots))
 
     def _group(self, members: list[Chunk], start: int) -> Group:
         shape = self.tensors.shape
         num_blocks = max(_num_blocks(chunk, shape.block_tokens) for chunk in members)
-        table = np.empty((len(members), 1, num_blocks), dtype=np.int64)
+        table = np.empty((len(members), num_blocks), dtype=np.int64)
         for row, chunk in zip(table, members, strict=True):
             used = chunk.sequence.blocks[:num_blocks]
-            row[0, : len(used)] = used
-            row[0, len(used) :] = used[0]  # never looked at, but must hold finite numbers
-        gather = self.tensors.rows_of(table) + np.arange(shape.kv_heads)[:, None]
+            row[: len(used)] = used
+            row[len(used) :] = used[0]  # never looked at, but must hold finite numbers
         return Group(
             start=start,
             num_rows=len(members),
             num_queries=members[0].num_tokens,
-            num_blocks=num_blocks,
-            gather=self._tensor(gather.reshape(-1)),
+            rows=self._tensor(self.tensors.rows_of(table)),
             positions=self._tensor(np.stack([_positions(chunk) for chunk in members])),
         )
 
     def _slots(self, chunk: Chunk) -> np.ndarray:
-        """(kv_heads, num_tokens): rows of `head_dim` numbers that the chunk's keys and values go to."""
+        """(num_tokens,): where the first head of the chunk's keys and values goes, as `RaggedBatch` wants it."""
         shape = self.tensors.shape
         positions = _positions(chunk)
         first = chunk.sequence.num_computed // shape.block_tokens
@@ -90,8 +80,7 @@ class Runner:
             chunk.sequence.blocks[first : _num_blocks(chunk, shape.block_tokens)], dtype=np.int64
         )
         blocks = written[positions // shape.block_tokens - first]
-        heads = self.tensors.rows_of(blocks) + np.arange(shape.kv_heads)[:, None]
-        slots: np.ndarray = heads * shape.block_tokens + positions % shape.block_tokens
+        slots: np.ndarray = self.tensors.rows_of(blocks) * shape.block_tokens + positions % shape.block_tokens
         return slots
 
     def _tensor(self, array: np.ndarray) -> torch.Tensor:

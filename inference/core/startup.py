@@ -31,13 +31,12 @@ from inference.core.retention import Lifetimes
 from inference.core.runner import Runner
 from inference.core.scheduler import Scheduler
 from inference.core.second_tier import BlockBytes, SecondTier
-from inference.models import attention
 from inference.models.device_memory import meter_of
 from inference.models.embedder import Embedder
 from inference.models.encoders import load_encoders
 from inference.models.errors import ModelNotUsable
 from inference.models.kv_tensors import KvShape, KvTensors
-from inference.models.loader import LoadedModel, load_causal_lm
+from inference.models.loader import LoadedModel, load_served
 from inference.models.precision import dtype_name
 from inference.models.verifier import Verifier
 
@@ -65,9 +64,9 @@ def start_core(
     salt_id: str = "",
 ) -> Core:
     """Load, join and warm everything. Raises ModelNotUsable with one line that people can act on."""
-    attention.register()
     say(f"loading {model_folder.name}")
-    model = load_causal_lm(model_folder, config.dtype, config.device, attention.ATTENTION_NAME)
+    model = load_served(model_folder, config.dtype, config.device, config.layers)
+    say(model.network.description)
     encoders = load_encoders(embed_folder, verify_folder, config.device, say=say)
     core = assemble(config, model, encoders.embedder, encoders.verifier, salt_id=salt_id)
     say("warming up")
@@ -105,7 +104,7 @@ def assemble(
         scheduler.second_tier = _second_tier(config, tensors, kv, scheduler, salt_id)
     grammars = Grammars()
     parts = CoreParts(
-        forward=Forward(Runner(model.model, tensors), grammars),
+        forward=Forward(Runner(model.network, tensors), grammars),
         kv=kv,
         scheduler=scheduler,
         lane=Lane(

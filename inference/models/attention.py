@@ -17,7 +17,7 @@ import torch
 from torch.nn import functional
 from transformers import AttentionInterface
 
-from inference.models.kv_tensors import KvTensors
+from inference.models.kv_tensors import KvShape, KvTensors
 
 ATTENTION_NAME = "rill_ragged"
 
@@ -26,21 +26,43 @@ class AttentionNotUsable(RuntimeError):
     """The model called our attention in a way that would give wrong numbers."""
 
 
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """How a layer scores keys: times `scale`, the last `window` tokens (None: all), capped softly (None: not)."""
+
+    scale: float
+    window: int | None = None
+    softcap: float | None = None
+
+
 @dataclass(slots=True)
 class Group:
     """Sequences that are attended to in one call.
 
-    Rows `start : start + num_rows * num_queries` of the batch; `gather` picks the rows of `KvTensors`, padded to
-    `num_blocks` blocks per sequence; `positions` (num_rows, num_queries) are those of the queries.
+    Tokens `start : start + num_rows * num_queries` of the batch; `rows` (num_rows, num_blocks) int64 are those of
+    `KvTensors.rows_of` for the blocks of each sequence, padded with its first one; `positions` (num_rows, num_queries)
+    are those of the queries, and the last of each row says how far its blocks are looked at.
     """
 
     start: int
     num_rows: int
     num_queries: int
-    num_blocks: int
-    gather: torch.Tensor
+    rows: torch.Tensor
     positions: torch.Tensor
     masks: dict[int | None, torch.Tensor] = field(default_factory=dict)
+    _gather: torch.Tensor | None = None
+
+    @property
+    def tokens(self) -> slice:
+        """Which tokens of the batch are this group's."""
+        return slice(self.start, self.start + self.num_rows * self.num_queries)
+
+    def gather(self, shape: KvShape) -> torch.Tensor:
+        """(num_rows * kv_heads * num_blocks,): the rows of all heads of each sequence. Made once, not per layer."""
+        if self._gather is None:
+            heads = torch.arange(shape.kv_heads, device=self.rows.device)
+            self._gather = (self.rows[:, None] + heads[:, None]).reshape(-1)
+        return self._gather
 
     def mask(self, window: int | None, length: int) -> torch.Tensor:
         """(num_rows, num_queries, length), True where a query may look. Made once per window, not per layer."""
@@ -60,8 +82,20 @@ class RaggedBatch:
 
     tensors: KvTensors
     groups: Sequence[Group]
-    slots: torch.Tensor  # (kv_heads * num_tokens), where each head of each token is written
+    # (num_tokens,) int64: where the first head of each token is written, in rows of `head_dim` numbers; the next head
+    # lies `block_tokens` further
+    slots: torch.Tensor
     num_updates: int = 0
+    _places: torch.Tensor | None = None
+
+    @property
+    def places(self) -> torch.Tensor:
+        """(kv_heads * num_tokens,): the slots of all heads, head by head. Made once, not per layer."""
+        if self._places is None:
+            shape = self.tensors.shape
+            heads = torch.arange(shape.kv_heads, device=self.slots.device) * shape.block_tokens
+            self._places = (heads[:, None] + self.slots).reshape(-1)
+        return self._places
 
     # --- what transformers calls a cache
 
@@ -76,7 +110,7 @@ class RaggedBatch:
                 f"expected {shape.kv_heads} heads of {shape.head_dim}"
             )
         for rows, new in ((self.tensors.keys[layer], keys), (self.tensors.values[layer], values)):
-            rows.view(-1, shape.head_dim).index_copy_(0, self.slots, new.reshape(-1, shape.head_dim))
+            rows.view(-1, shape.head_dim).index_copy_(0, self.places, new.reshape(-1, shape.head_dim))
         self.num_updates += 1
         return keys, values
 
@@ -105,22 +139,36 @@ def ragged_attention(
         raise AttentionNotUsable("a model that looks at what comes later cannot go on from kept keys")
     layer = int(module.layer_idx)  # type: ignore[arg-type]  # a plain number on every attention module
     scale = options.get("scaling") or query.shape[-1] ** -0.5
-    window, softcap = options.get("sliding_window"), options.get("softcap")
-    keys, values = ragged.tensors.keys[layer], ragged.tensors.values[layer]
-    _, num_heads, num_tokens, head_dim = query.shape
-    shape = ragged.tensors.shape
-    # (num_tokens, kv_heads, heads per kv head, head_dim): a KV head serves its group without being repeated
-    queries = query[0].transpose(0, 1).reshape(num_tokens, shape.kv_heads, -1, head_dim)
+    scoring = Scoring(scale, options.get("sliding_window"), options.get("softcap"))
+    queries = query[0].transpose(0, 1)
     output = torch.empty_like(queries)
     for group in ragged.groups:
-        rows = slice(group.start, group.start + group.num_rows * group.num_queries)
-        size = (group.num_rows, shape.kv_heads, group.num_blocks * shape.block_tokens, head_dim)
-        gathered_keys = keys.index_select(0, group.gather).view(size)
-        gathered_values = values.index_select(0, group.gather).view(size)
-        mask = group.mask(window, size[2])
-        attend = _attend_decode if group.num_queries == 1 else _attend_prefill
-        output[rows] = attend(queries[rows], gathered_keys, gathered_values, mask, scale, softcap)
-    return output.view(1, num_tokens, num_heads, head_dim), None
+        tokens = group.tokens
+        output[tokens] = attend_group(queries[tokens], ragged.tensors, layer, group, scoring)
+    return output[None], None
+
+
+def attend_group(
+    queries: torch.Tensor,
+    tensors: KvTensors,
+    layer: int,
+    group: Group,
+    scoring: Scoring,
+) -> torch.Tensor:
+    """Causal attention of a group's `queries` (num_tokens, num_heads, head_dim) over its blocks; such a tensor."""
+    shape = tensors.shape
+    num_tokens, num_heads, head_dim = queries.shape
+    length = group.rows.shape[1] * shape.block_tokens
+    size = (group.num_rows, shape.kv_heads, length, head_dim)
+    gather = group.gather(shape)
+    keys = tensors.keys[layer].index_select(0, gather).view(size)
+    values = tensors.values[layer].index_select(0, gather).view(size)
+    # (num_tokens, kv_heads, heads per kv head, head_dim): a KV head serves its group without being repeated
+    by_kv_head = queries.reshape(num_tokens, shape.kv_heads, -1, head_dim)
+    attend = _attend_decode if group.num_queries == 1 else _attend_prefill
+    mask = group.mask(scoring.window, length)
+    result = attend(by_kv_head, keys, values, mask, scoring.scale, scoring.softcap)
+    return result.reshape(num_tokens, num_heads, head_dim)
 
 
 def _attend_decode(

@@ -11,15 +11,18 @@ engine that batches is better off with fp32 there, so `auto` asks the processor.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError
 
+from inference.models import attention
 from inference.models.errors import ModelNotUsable
 from inference.models.fingerprint import fingerprint
+from inference.models.fused.recognise import fuse, is_llama_shaped
+from inference.models.network import Network, TransformersNetwork
 from inference.models.precision import choose_device, choose_dtype, dtype_name
 
 if TYPE_CHECKING:
@@ -32,9 +35,13 @@ _SWITCHING_ROPE = {"dynamic", "longrope"}
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A causal LM in eval mode without gradients, and what its config says about its KV."""
+    """A causal LM in eval mode without gradients, and what its config says about its KV.
 
-    model: PreTrainedModel
+    `network` is what the engine runs. `model` is None where that has taken the weights: the model can't run without.
+    """
+
+    model: PreTrainedModel | None
+    network: Network
     config: PreTrainedConfig
     folder: Path
     dtype: torch.dtype
@@ -47,16 +54,24 @@ class LoadedModel:
     max_context: int  # tokens
     eos_ids: frozenset[int]
     sliding_windows: tuple[int | None, ...]  # per layer, in tokens; None sees everything
+    weight_bytes: int  # memory of the weights as loaded; tied ones count once
 
     @property
     def kv_bytes_per_token(self) -> int:
         """K and V of one token over all layers; grouped KV heads count, not attention heads."""
         return self.num_layers * 2 * self.num_kv_heads * self.head_dim * self.dtype.itemsize
 
-    @property
-    def weight_bytes(self) -> int:
-        """Memory of the weights; tied ones count once."""
-        return sum(weight.numel() * weight.element_size() for weight in self.model.parameters())
+
+def load_served(folder: Path, dtype: str = "auto", device: str = "auto", layers: str = "auto") -> LoadedModel:
+    """The model of `folder` with the network that the engine runs over paged KV.
+
+    `layers`: auto takes the fused ones where the model has their shape, transformers never. Raises ModelNotUsable.
+    """
+    attention.register()
+    loaded = load_causal_lm(folder, dtype, device, attention.ATTENTION_NAME)
+    if layers == "transformers" or not is_llama_shaped(loaded.model):
+        return loaded
+    return replace(loaded, model=None, network=fuse(loaded.model, loaded.sliding_windows))
 
 
 def load_causal_lm(
@@ -73,6 +88,7 @@ def load_causal_lm(
     model: Any = _load(folder, torch_dtype, attn_implementation)
     return LoadedModel(
         model=model.to(device),
+        network=TransformersNetwork(model),
         config=config,
         folder=folder,
         dtype=torch_dtype,
@@ -85,6 +101,7 @@ def load_causal_lm(
         max_context=_max_context(config),
         eos_ids=_eos_ids(model),
         sliding_windows=_sliding_windows(config),
+        weight_bytes=sum(weight.numel() * weight.element_size() for weight in model.parameters()),
     )
 
 

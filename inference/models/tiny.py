@@ -59,6 +59,7 @@ _LLAMA_SHAPE: dict[str, Any] = {
 _FAMILY_SHAPES: dict[str, dict[str, Any]] = {
     "llama": _LLAMA_SHAPE,
     "qwen2": _LLAMA_SHAPE,
+    "qwen3": _LLAMA_SHAPE | {"head_dim": 16},
     "mistral": _LLAMA_SHAPE | {"sliding_window": None, "head_dim": 16},
     # Caps as low as these bend every score; at the real 50 and 30 a tiny model would never come near them. So narrow a
     # model does not echo its last token, although its head is tied to embeddings that this family scales up.

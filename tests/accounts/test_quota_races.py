@@ -288,6 +288,13 @@ def test_the_hostile_runs_find_nothing_wrong(users: list[User], monkeypatch: pyt
     allow_live(monkeypatch, 2)
     slowly(monkeypatch)
     assert run(users, NARROW, HOSTILE) + run(users, FEW_TOKENS, HOSTILE) == []
+
+
+def test_no_more_than_the_allowed_are_made_at_once(
+    users: list[User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allow_live(monkeypatch, 2)
+    slowly(monkeypatch)
     assert live_beside(users) == 2
 
 

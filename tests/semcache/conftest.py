@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth import get_user_model
-from django.db import connection, connections
+from django.db import connection, connections, transaction
 
 from chatsite.accounts.models import Tenant
 from semcache import process
@@ -66,12 +66,22 @@ def transactional_db(django_db_setup, django_db_blocker) -> Iterator[None]:
         connection.close()
 
 
+# Whatever points at another one comes before it; a command's lines in the admin's log are committed, too.
+EMPTIED = (
+    "cachelook",
+    "cachecomplaint",
+    "cacheentry",
+    "cachecheck",
+    "cacherulehour",
+    "cachepromotion",
+    "cacheimport",
+)
+EMPTIED_IN_ORDER = (*(f"semcache_{table}" for table in EMPTIED), "semcache_cacherule", "django_admin_log")
+
+
 def _empty_tables() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM semcache_cachelook")
-        cursor.execute("DELETE FROM semcache_cachecomplaint")
-        cursor.execute("DELETE FROM semcache_cacheentry")
-        for table in ("cachecheck", "cacherulehour", "cachepromotion", "cacheimport"):
-            cursor.execute(f"DELETE FROM semcache_{table}")
-        cursor.execute("DELETE FROM semcache_cacherule")
-        cursor.execute("DELETE FROM django_admin_log")  # a command's lines are committed, too
+    """Waits for who still writes: what a test set going may count a look-up after its end."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"LOCK TABLE {', '.join(EMPTIED_IN_ORDER)} IN ACCESS EXCLUSIVE MODE")
+        for table in EMPTIED_IN_ORDER:
+            cursor.execute(f"DELETE FROM {table}")

@@ -15,12 +15,12 @@ import torch
 from inference import settings
 from inference.config import EngineConfig
 from inference.core.startup import assemble
-from inference.models import attention
-from inference.models.loader import LoadedModel, load_causal_lm
+from inference.models.loader import LoadedModel, load_causal_lm, load_served
 from inference.models.resolve import resolve
 from inference.models.tiny import write_tiny_model
 from tests.inference.core.driver import Driver
 
+UNFUSED = "-unfused"  # behind a family's name: through the layers of transformers, although ours would do
 MakeDriver = Callable[..., Driver]
 Reference = Callable[[list[int], int], list[int]]
 RandomPrompt = Callable[[int], list[int]]
@@ -33,14 +33,15 @@ def _one_thread() -> None:
 
 @pytest.fixture(scope="session")
 def load_tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], LoadedModel]:
+    """A family's tiny model by the layers that the engine would take, or by the others: `UNFUSED` behind the name."""
     loaded: dict[str, LoadedModel] = {}
 
-    def load(family: str) -> LoadedModel:
-        if family not in loaded:
-            folder = write_tiny_model(tmp_path_factory.mktemp(family) / "model", family)
-            attention.register()
-            loaded[family] = load_causal_lm(folder, "fp32", "cpu", attention.ATTENTION_NAME)
-        return loaded[family]
+    def load(name: str) -> LoadedModel:
+        if name not in loaded:
+            family = name.removesuffix(UNFUSED)
+            folder = write_tiny_model(tmp_path_factory.mktemp(name) / "model", family)
+            loaded[name] = load_served(folder, "fp32", "cpu", "auto" if family == name else "transformers")
+        return loaded[name]
 
     return load
 

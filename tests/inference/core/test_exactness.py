@@ -9,7 +9,9 @@ from tests.inference.core.driver import admit
 LENGTHS = [1, 5, 16, 17, 40, 100]
 
 
-@pytest.mark.parametrize("family", ["llama", "qwen2", "mistral", "gemma2", "gemma3_text"])
+@pytest.mark.parametrize(
+    "family", ["llama", "llama-unfused", "qwen2", "qwen3", "mistral", "gemma2", "gemma3_text"]
+)
 def test_a_batch_answers_like_generate(make_driver, random_prompt, reference, family) -> None:
     driver = make_driver(family)
     requests = [admit(random_prompt(length), max_tokens=20) for length in LENGTHS]
@@ -32,7 +34,7 @@ def test_batched_equals_alone_in_any_order(make_driver, random_prompt, family) -
         assert [answers[tuple(prompt)] for prompt in prompts] == alone
 
 
-@pytest.mark.parametrize("family", ["llama", "gemma2", "gemma3_text"])
+@pytest.mark.parametrize("family", ["llama", "llama-unfused", "gemma2", "gemma3_text"])
 def test_chunked_prefill_equals_whole_prefill(make_driver, random_prompt, family) -> None:
     prompt = random_prompt(150)
     whole, chunked = make_driver(family), make_driver(family, step_tokens=16)
@@ -76,13 +78,11 @@ def test_running_streams_advance_in_every_step_while_a_long_prompt_is_read(
 def test_the_real_model_answers_like_generate(real_model_folder) -> None:
     from inference.config import EngineConfig
     from inference.core.startup import assemble
-    from inference.models import attention
-    from inference.models.loader import load_causal_lm
+    from inference.models.loader import load_served
     from tests.inference.core.conftest import plain_generate
     from tests.inference.core.driver import Driver
 
-    attention.register()
-    model = load_causal_lm(real_model_folder, "fp32", "cpu", attention.ATTENTION_NAME)
+    model = load_served(real_model_folder, "fp32", "cpu")
     driver = Driver(assemble(EngineConfig(kv_memory_mb=64), model).loop)
     prompts = [
         [1, 4093, 198, 1780, 338, 260, 3575, 282, 4649, 47],

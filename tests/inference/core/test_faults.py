@@ -153,7 +153,7 @@ def test_an_impossible_sampling_value_fails_alone(spec: SamplingSpec) -> None:
     assert core.driver.ids(good) == expected([3, 4], 5)
 
 
-@pytest.mark.parametrize("family", ["llama", "gemma2", "gemma3_text"])
+@pytest.mark.parametrize("family", ["llama-unfused", "gemma2", "gemma3_text"])
 def test_the_model_raises_when_it_is_called_without_our_metadata(load_tiny, family: str) -> None:
     with pytest.raises(AttentionNotUsable, match="metadata"):
         load_tiny(family).model(torch.tensor([[5, 6, 7]]))

@@ -17,8 +17,7 @@ from inference.core.startup import assemble
 from inference.front.grammars import vocabulary_of
 from inference.front.model_folder import read_model_folder
 from inference.front.model_tokenizer import ModelTokenizer
-from inference.models import attention
-from inference.models.loader import load_causal_lm
+from inference.models.loader import load_served
 from inference.models.tiny import byte_level_tokenizer
 from inference.types import Grammar, Segment
 from tests.inference.core.driver import Driver, admit
@@ -110,9 +109,8 @@ def test_a_control_token_comes_where_a_grammar_names_it_and_several_ends_all_end
 
 @pytest.mark.model
 def test_the_small_real_model_gives_json_that_is_valid(real_model_folder: Path) -> None:
-    attention.register()
     served = read_model_folder(real_model_folder, None)
-    model = load_causal_lm(real_model_folder, "fp32", "cpu", attention.ATTENTION_NAME)
+    model = load_served(real_model_folder, "fp32", "cpu")
     driver = Driver(assemble(EngineConfig(kv_memory_mb=64), model).loop)
     driver.step(vocabulary_of(served))
     requests = []

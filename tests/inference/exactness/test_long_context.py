@@ -10,8 +10,7 @@ import torch
 
 from inference.config import EngineConfig
 from inference.core.startup import assemble
-from inference.models import attention
-from inference.models.loader import load_causal_lm
+from inference.models.loader import load_causal_lm, load_served
 from inference.models.tiny import write_tiny_model
 from tests.inference.core.driver import Driver, admit
 from tests.inference.exactness.evidence import LOGIT_TOLERANCE, recorded
@@ -23,12 +22,11 @@ NUM_ANSWER = 4
 @pytest.mark.slow
 def test_thirty_three_thousand_tokens_in_chunks_are_exact(tmp_path: Path) -> None:
     torch.set_num_threads(1)
-    attention.register()
     # One layer sees the whole prompt: what is wrong far back shows in the last row. Two heads on one KV head are the
     # least that share one, and what takes the time grows with the heads.
     shape = {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "hidden_size": 32}
     folder = write_tiny_model(tmp_path / "model", max_position_embeddings=65_536, **shape)
-    model = load_causal_lm(folder, "fp32", "cpu", attention.ATTENTION_NAME)
+    model = load_served(folder, "fp32", "cpu")
     driver = Driver(assemble(EngineConfig(kv_memory_mb=64, step_tokens=2048), model).loop)
     source = random.Random(40)
     prompt = [source.randrange(3, 300) for _ in range(NUM_PROMPT)]

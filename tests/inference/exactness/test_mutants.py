@@ -67,7 +67,7 @@ def test_silent_attention_over_the_future_is_noticed(load_tiny) -> None:
         output = torch.nn.functional.scaled_dot_product_attention(query, key, value)
         return output.transpose(1, 2), None
 
-    model = load_tiny("llama")
+    model = load_tiny("llama-unfused")
     AttentionInterface.register(ATTENTION_NAME, silent)
     try:
         with broken():

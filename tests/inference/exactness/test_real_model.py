@@ -10,8 +10,7 @@ from inference.config import EngineConfig
 from inference.core.messages import SamplingSpec
 from inference.core.startup import assemble
 from inference.front.model_folder import read_model_folder
-from inference.models import attention
-from inference.models.loader import LoadedModel, load_causal_lm
+from inference.models.loader import LoadedModel, load_served
 from inference.types import Segment
 from tests.inference.core.driver import Driver, admit
 from tests.inference.exactness import core_rules, front_rules
@@ -24,8 +23,7 @@ QUESTIONS = ("Name one planet.", "Why is the sky blue? Answer in one sentence.",
 
 @pytest.fixture(scope="module")
 def real_model(real_model_folder: Path) -> LoadedModel:
-    attention.register()
-    return load_causal_lm(real_model_folder, "fp32", "cpu", attention.ATTENTION_NAME)
+    return load_served(real_model_folder, "fp32", "cpu")
 
 
 def make(model: LoadedModel, **fields: object) -> Driver:

@@ -6,8 +6,9 @@ import pytest
 
 from tests.inference.exactness import core_rules, front_rules
 
-# Grouped KV heads and tied embeddings; attention biases; softcaps with alternating windows; windows alone.
-FAMILIES = ["llama", "qwen2", "gemma2", "gemma3_text"]
+# Grouped KV heads and tied embeddings; attention biases; norms of heads; softcaps with alternating windows; windows.
+UNFUSED = ["llama-unfused", "qwen3-unfused", "gemma2", "gemma3_text"]
+FAMILIES = ["llama", "qwen2", "qwen3", *UNFUSED]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -47,7 +48,7 @@ def test_owners_share_nothing(make_driver, family) -> None:
     assert evidence.reused_head > 0
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", UNFUSED)
 def test_attention_refuses_a_call_without_its_metadata(load_tiny, family) -> None:
     core_rules.attention_refuses_a_plain_call(load_tiny(family))
 

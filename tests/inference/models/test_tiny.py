@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM
 from inference.models.tiny import byte_level_tokenizer, main, write_tiny_model
 
 # With their fewest different tokens among 24: a head tied to scaled embeddings repeats itself more than others.
-FAMILIES = {"llama": 8, "qwen2": 8, "mistral": 8, "gemma2": 5, "gemma3_text": 8}
+FAMILIES = {"llama": 8, "qwen2": 8, "qwen3": 8, "mistral": 8, "gemma2": 5, "gemma3_text": 8}
 
 
 @pytest.mark.parametrize(("family", "num_different"), FAMILIES.items())
