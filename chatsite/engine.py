@@ -15,6 +15,8 @@ from inference.types import EngineInfo
 logger = logging.getLogger(__name__)
 
 INFO_FRESH_S = 5.0
+# A queue that was so long at a request is taken for that long until then; later it may have gone.
+QUEUE_FRESH_S = 5.0
 # Longer than any engine that works takes to say what it serves.
 SAYS_WITHIN_S = 2.0
 
@@ -29,6 +31,7 @@ class Engine:
         self._has_failed = False
         self._asked_at = float("-inf")
         self._asking: asyncio.Task[None] | None = None
+        self._num_waiting, self._waited_at = 0, float("-inf")
 
     @property
     def address(self) -> str:
@@ -39,6 +42,16 @@ class Engine:
         """Whether it failed when it was last asked, or is taking too long now. One that was never asked is not."""
         is_slow = self._is_asking and asyncio.get_running_loop().time() - self._asked_at > SAYS_WITHIN_S
         return self._has_failed or is_slow
+
+    @property
+    def num_waiting(self) -> int:
+        """Requests without a place in its batch, as it said at the last one from here; 0 when that is long ago."""
+        is_fresh = asyncio.get_running_loop().time() - self._waited_at < QUEUE_FRESH_S
+        return self._num_waiting if is_fresh else 0
+
+    def take_queue(self, num_waiting: int) -> None:
+        """It took a request, and so many wait there now."""
+        self._num_waiting, self._waited_at = num_waiting, asyncio.get_running_loop().time()
 
     def note(self, error: EngineError) -> None:
         """What somebody else's call failed with: one that cannot be reached is away until it says what it serves."""

@@ -35,8 +35,10 @@ LOOK_S = 0.25
 class Engines:
     """The engines of a site, in the order of ENGINE_ADDRESS, on one loop. One alone is asked without ado."""
 
-    def __init__(self, every: Sequence[Engine]) -> None:
+    def __init__(self, every: Sequence[Engine], queue_gap: int) -> None:
+        """With `queue_gap` more requests in its queue than the least busy engine, one gives its next ones to others."""
         self.every = tuple(every)
+        self._queue_gap = queue_gap
         self._has_waited = False
 
     async def served(self, model: str = "") -> Served:
@@ -56,7 +58,11 @@ class Engines:
             raise EngineUnavailable(f"no engine that serves {model or 'a model'} can be reached")
         serving = [engine for engine in self.every if engine.info and engine.info.model == info.model]
         key = _key_of(owner, segments)
-        return sorted(serving, key=lambda engine: (engine.is_away, _weight(engine.address, key)))
+        crowded = self._queue_gap + min((one.num_waiting for one in serving if not one.is_away), default=0)
+        return sorted(
+            serving,
+            key=lambda one: (one.is_away, one.num_waiting >= crowded, _weight(one.address, key)),
+        )
 
     async def foremost(self, model: str, owner: Owner, segments: Sequence[Segment]) -> EngineInfo | None:
         """What the one says of itself that is asked first; None while that is unknown."""
@@ -83,6 +89,7 @@ class Engines:
         """Raises EngineUnavailable also where it was started again, and serves another model by now."""
         meant = engine.info
         submitted = await engine.client.submit(request)
+        engine.take_queue(submitted.num_waiting)
         await engine.meet(submitted.engine)
         if len(self.every) > 1 and meant and engine.info and engine.info.model != meant.model:
             await engine.client.cancel(request.generation_id)
@@ -177,7 +184,8 @@ def engines() -> Engines:
                     )
                 )
                 for address in config.engine_addresses
-            ]
+            ],
+            config.engine_queue_gap,
         )
     return _by_loop[loop]
 

@@ -47,6 +47,13 @@ class WebConfig:
     engine_call_timeout_s: float = setting(
         "CHAT_ENGINE_TIMEOUT_S", 10.0, "Deadline of one call to the engine.", between=(0.1, 600)
     )
+    engine_queue_gap: int = setting(
+        "CHAT_ENGINE_QUEUE_GAP",
+        8,
+        "With several engines of one model: a conversation leaves the one that has its KV when so many more requests "
+        "wait there than at the least busy one.",
+        between=(1, 100_000),
+    )
 
     # The site
     bind: str = setting("CHAT_BIND", "127.0.0.1", "Address the web server listens on.")

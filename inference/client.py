@@ -120,7 +120,7 @@ class EngineClient:
         with _sendable():
             message = convert.request_to_pb(request)
         reply = await self._call(self._stub().Submit, message)
-        return Submitted(reply.engine, reply.prompt_tokens, reply.trimmed_messages)
+        return Submitted(reply.engine, reply.prompt_tokens, reply.trimmed_messages, reply.num_waiting)
 
     async def attach(self, generation_id: str, after: int = 0) -> AsyncGenerator[Event, None]:
         """Events with seq > after, each once and in order, until Done. Raises GenerationUnknown, EngineUnavailable."""

@@ -48,12 +48,17 @@ class Load:
     seconds_per_request: float = FALLBACK_REQUEST_S
 
 
+def num_waiting(max_batch: int, load: Load) -> int:
+    """A request for which a place in the batch is free does not count; below 0 so many places are left."""
+    return load.num_queued - max(0, max_batch - load.num_running)
+
+
 def check_queue(limits: Limits, load: Load, prompt_tokens: int) -> None:
-    """Raises QueueFull. A request for which a place in the batch is free does not count as waiting."""
-    num_waiting = load.num_queued - max(0, limits.max_batch - load.num_running)
-    if num_waiting >= limits.max_queue:
+    """Raises QueueFull."""
+    waiting = num_waiting(limits.max_batch, load)
+    if waiting >= limits.max_queue:
         rounds = (load.num_queued + load.num_running) / limits.max_batch
-        message = f"{num_waiting} requests are waiting, {limits.max_queue} may"
+        message = f"{waiting} requests are waiting, {limits.max_queue} may"
         raise QueueFull(message, retry_after_s=_within_bounds(rounds * load.seconds_per_request))
     # One prompt that is larger than the whole limit may still wait alone.
     num_too_many = load.queued_tokens + prompt_tokens - limits.queued_tokens

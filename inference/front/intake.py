@@ -218,7 +218,12 @@ class Intake:
         return fitted
 
     def _submitted(self, generation: Generation) -> Submitted:
-        return Submitted(self._parts.engine, generation.prompt_tokens, generation.trimmed_messages)
+        return Submitted(
+            self._parts.engine,
+            generation.prompt_tokens,
+            generation.trimmed_messages,
+            max(0, admission.num_waiting(self._parts.config.max_batch, self._load())),
+        )
 
     def _load(self, encoding: Collection[int] = ()) -> admission.Load:
         archive = self._parts.archive

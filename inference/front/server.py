@@ -62,6 +62,7 @@ class EngineService(EngineServicer):
             engine=submitted.engine,
             prompt_tokens=submitted.prompt_tokens,
             trimmed_messages=submitted.trimmed_messages,
+            num_waiting=submitted.num_waiting,
         )
 
     async def Cancel(self, request: pb.CancelRequest, context: Context) -> pb.CancelReply:

@@ -109,14 +109,16 @@ class SubmitRequest(_message.Message):
     def __init__(self, generation_id: _Optional[str] = ..., segments: _Optional[_Iterable[_Union[Segment, _Mapping]]] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., owner: _Optional[_Union[Owner, _Mapping]] = ..., priority: _Optional[int] = ..., deadline_s: _Optional[float] = ..., is_offline: _Optional[bool] = ..., may_trim: _Optional[bool] = ..., tools: _Optional[str] = ..., tool_choice: _Optional[str] = ..., continues_answer: _Optional[bool] = ...) -> None: ...
 
 class SubmitReply(_message.Message):
-    __slots__ = ("engine", "prompt_tokens", "trimmed_messages")
+    __slots__ = ("engine", "prompt_tokens", "trimmed_messages", "num_waiting")
     ENGINE_FIELD_NUMBER: _ClassVar[int]
     PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     TRIMMED_MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    NUM_WAITING_FIELD_NUMBER: _ClassVar[int]
     engine: str
     prompt_tokens: int
     trimmed_messages: int
-    def __init__(self, engine: _Optional[str] = ..., prompt_tokens: _Optional[int] = ..., trimmed_messages: _Optional[int] = ...) -> None: ...
+    num_waiting: int
+    def __init__(self, engine: _Optional[str] = ..., prompt_tokens: _Optional[int] = ..., trimmed_messages: _Optional[int] = ..., num_waiting: _Optional[int] = ...) -> None: ...
 
 class SessionCommand(_message.Message):
     __slots__ = ("attach", "detach")

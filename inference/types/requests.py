@@ -87,8 +87,11 @@ class GenerateRequest:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """`trimmed_messages`: so many of the oldest were left out, because the history is longer than the window."""
+    """`trimmed_messages`: so many of the oldest were left out, because the history is longer than the window.
+    `num_waiting`: so many requests have no place in the batch yet, this one among them.
+    """
 
     engine: str
     prompt_tokens: int
     trimmed_messages: int = 0
+    num_waiting: int = 0

@@ -61,7 +61,7 @@ def shown(client, db, monkeypatch):
         clients = [Client(info, stats), *more]
         for number, one in enumerate(clients):
             one.address = f"unix:/{number}"
-        every = Engines([Engine(cast("EngineClient", one)) for one in clients])
+        every = Engines([Engine(cast("EngineClient", one)) for one in clients], 1)
         monkeypatch.setattr(engine_admin, "engines", lambda: every)
         client.force_login(get_user_model().objects.create_superuser("root"))
         response = client.get(PAGE)

@@ -31,6 +31,7 @@ INFO = EngineInfo(
 )
 OWNER = Owner("tenant", "user:1", "talk")
 FOR_EVER_S = 1e6
+QUEUE_GAP = 4
 ASKED = (Segment("system", "Be brief."), Segment("user", "Hello"))
 WORD = Delta(1, "word", (7,))
 
@@ -44,6 +45,7 @@ class Fake:
     error: Exception | None = None
     refusal: Exception | None = None
     is_hung: bool = False
+    num_waiting: int = 0
     knows: set[str] = field(default_factory=set)
     told: list[str] = field(default_factory=list)
 
@@ -63,7 +65,7 @@ class Fake:
         if self.refusal is not None:
             raise self.refusal
         self.knows.add(request.generation_id)
-        return Submitted(self.info_.engine, 1)
+        return Submitted(self.info_.engine, 1, num_waiting=self.num_waiting)
 
     async def attach(self, generation: str, after: int = 0) -> AsyncGenerator[Event, None]:
         await self._answers(f"attach {after}")
@@ -93,7 +95,7 @@ class Fake:
 
 
 def of(*fakes: Fake) -> Engines:
-    return Engines([Engine(cast("EngineClient", fake)) for fake in fakes])
+    return Engines([Engine(cast("EngineClient", fake)) for fake in fakes], QUEUE_GAP)
 
 
 def serving(address: str, model: str, **fields: Any) -> Fake:
@@ -115,6 +117,45 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SAYS_WITHIN_S", 0.05)
     monkeypatch.setattr("chatsite.engine.SAYS_WITHIN_S", 0.05)
     monkeypatch.setattr(module, "LOOK_S", 0.01)
+
+
+async def test_a_conversation_leaves_a_queue_that_is_much_longer_than_another() -> None:
+    fakes = [serving("x", "a"), serving("y", "a")]
+    engines = of(*fakes)
+    home = await best(engines, "a", "talk")
+    there = next(fake for fake in fakes if fake.address == home)
+    for there.num_waiting, is_at_home in ((QUEUE_GAP - 1, True), (QUEUE_GAP, False)):
+        await engines.submit(request(), "a")
+        assert (await best(engines, "a", "talk") == home) is is_at_home
+    # The other one is no better off: then it is its KV that counts.
+    for fake in fakes:
+        fake.num_waiting = QUEUE_GAP
+    await engines.submit(request(), "a")
+    assert await best(engines, "a", "talk") == home
+
+
+async def test_an_engine_that_is_away_is_no_better_than_a_long_queue() -> None:
+    there, gone = (
+        serving("x", "a", num_waiting=9 * QUEUE_GAP),
+        serving("y", "a", error=EngineUnavailable("down")),
+    )
+    engines = of(there, gone)
+    await engines.served()
+    gone.info_, gone.error = INFO, None
+    await engines.submit(request(), "a")
+    assert await best(engines, "a", "talk") == "x"
+
+
+async def test_a_queue_that_was_long_is_forgotten_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    fakes = [serving("x", "a"), serving("y", "a")]
+    engines = of(*fakes)
+    home = await best(engines, "a", "talk")
+    for fake in fakes:
+        fake.num_waiting = QUEUE_GAP
+    await engines.submit(request(), "a")
+    assert await best(engines, "a", "talk") != home
+    monkeypatch.setattr("chatsite.engine.QUEUE_FRESH_S", 0.0)
+    assert await best(engines, "a", "talk") == home
 
 
 async def test_a_request_goes_to_the_engine_of_its_model() -> None:

@@ -181,8 +181,7 @@ async def test_a_full_queue_refuses_at_once_with_a_time_to_come_back(
     heads = [client.generate(request) for request in requests[:2]]
     for events in heads:
         await first_delta(events)
-    for request in requests[2:]:
-        await client.submit(request)
+    assert [(await client.submit(request)).num_waiting for request in requests[2:]] == [1, 2, 3]
     refused = (await client.stats()).refused
     with pytest.raises(QueueFull) as refusal:
         await client.submit(target.request(1))
