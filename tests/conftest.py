@@ -7,6 +7,7 @@ import os
 import pytest
 from hypothesis import settings
 
+from tests.patience import PATIENCE_S
 from tests.plugins.tables import use_of_tables
 
 settings.register_profile("ci", derandomize=True, deadline=None)
@@ -25,3 +26,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for place, item in enumerate(items):
         first_seen.setdefault(groups[item], place)
     items.sort(key=lambda item: (groups[item][0], first_seen[groups[item]]))
+
+
+def pytest_configure() -> None:
+    """In this process nobody is turned away because the machine is busy: connections are waited for."""
+    from django.conf import settings as site  # the plugin that starts the servers has told it where they are
+
+    site.DATABASES["default"]["OPTIONS"]["pool"]["timeout"] = PATIENCE_S

@@ -97,6 +97,11 @@ async def aboard(num: int) -> CacheFlight:
             await asyncio.sleep(0.01)
 
 
+def long_script() -> str:
+    """Goes on for longer than it takes to say stop, also on a machine that stands still for a while."""
+    return script_text(tokens=60, delay_ms=80)
+
+
 async def both_reading(one: Socket, other: Socket, text: str) -> tuple[str, str]:
     """The generations of two sockets that follow the same answer, the leader's first."""
     leader = (await one.send(text))["generation"]
@@ -146,7 +151,7 @@ async def test_a_follower_is_marked_and_keeps_text_and_ids_of_its_own(tabs: tupl
 
 async def test_the_leaders_stop_takes_only_the_leader_off(tabs: tuple[Socket, Socket]) -> None:
     one, other = tabs
-    leader, follower = await both_reading(one, other, script_text(tokens=60, delay_ms=20))
+    leader, follower = await both_reading(one, other, long_script())
     await one.say("stop", generation=leader)
     assert (await one.until("done", generation=leader))["state"] == "stopped"
     done = await other.until("done", generation=follower)
@@ -157,7 +162,7 @@ async def test_the_leaders_stop_takes_only_the_leader_off(tabs: tuple[Socket, So
 
 async def test_a_followers_stop_ends_nothing_else(tabs: tuple[Socket, Socket]) -> None:
     one, other = tabs
-    leader, follower = await both_reading(one, other, script_text(tokens=60, delay_ms=20))
+    leader, follower = await both_reading(one, other, long_script())
     await other.say("stop", generation=follower)
     assert (await other.until("done", generation=follower))["state"] == "stopped"
     assert (await one.until("done", generation=leader))["state"] == "complete"
@@ -179,7 +184,7 @@ async def test_the_last_one_out_ends_the_generation(tabs: tuple[Socket, Socket])
 async def test_a_reader_that_hangs_up_as_leader_leaves_the_answer_to_its_follower(
     user: User, other_user: User
 ) -> None:
-    text = script_text(tokens=60, delay_ms=20)
+    text = long_script()
     one, other = Heard(), Heard()
     leading = asyncio.create_task(read(turn_of(user, text), one))
     await one.started.wait()

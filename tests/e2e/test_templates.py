@@ -225,6 +225,19 @@ def test_staff_makes_a_template_for_everybody(
     context.close()
 
 
+def test_a_list_that_comes_late_does_not_take_the_form_away(tab: Tab) -> None:
+    page, held = tab.page, []
+    page.route("**/api/templates*", lambda route: held.append(route))  # noqa: PLW0108 - the route looks at its handler
+    open_new(page)
+    title = page.get_by_role("dialog").get_by_label("Title")
+    title.fill("House rules")
+    until(lambda: bool(held), page)
+    with page.expect_response("**/api/templates*"):
+        held[0].continue_()
+    page.wait_for_timeout(300)  # the page has had the list for a while
+    expect(title).to_have_value("House rules")
+
+
 def open_new(page: Page) -> str:
     """The words of the form for a new template."""
     page.get_by_role("button", name="Templates", exact=True).click()

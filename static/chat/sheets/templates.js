@@ -19,17 +19,17 @@ export class TemplatesSheet {
   open() {
     openSheet(t("templates.title"), []);
     this.list();
-    this.templates.refresh().then(() => this.isShown && this.list(), () => null);
+    this.templates.refresh().then(() => this.isListing && this.list(), () => null);
   }
 
-  get isShown() {
-    return byId("sheet-body").contains(this.node);
+  /** Whether the list is what is seen: a form that was opened meanwhile stays. */
+  get isListing() {
+    return byId("sheet-body").contains(this.listNode);
   }
 
   /** The focus stays in the sheet when what had it makes way. */
   show(node, title = t("templates.title")) {
     const hadFocus = byId("sheet-body").contains(document.activeElement);
-    this.node = node;
     byId("sheet-title").textContent = title;
     byId("sheet-body").replaceChildren(node);
     if (hadFocus) node.querySelector("input, .sheet-end button").focus();
@@ -41,7 +41,8 @@ export class TemplatesSheet {
     const add = el("button", { type: "button", onclick: () => this.edit({ title: "", body: "", language, is_starter: false }) }, t("templates.new"));
     const rows = items.map((item) => this.row(item));
     const what = rows.length ? el("ul", { className: "template-list" }, ...rows) : el("p", { className: "row-hint" }, t("templates.none"));
-    this.show(el("div", { className: "sheet-form" }, el("p", { className: "row-hint" }, t("templates.hint")), what, el("div", { className: "sheet-end" }, add)));
+    this.listNode = el("div", { className: "sheet-form" }, el("p", { className: "row-hint" }, t("templates.hint")), what, el("div", { className: "sheet-end" }, add));
+    this.show(this.listNode);
   }
 
   row(item) {
