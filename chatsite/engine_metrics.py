@@ -39,6 +39,8 @@ COUNTERS = {
     "prompt_tokens": ("rill_prompt_tokens", "Prompt tokens of accepted requests."),
     "prefilled_tokens": ("rill_prefilled_tokens", "Prompt tokens that went through the model."),
     "generated_tokens": ("rill_generated_tokens", "Tokens the model made."),
+    "drafted_tokens": ("rill_drafted_tokens", "Guessed tokens that were tried."),
+    "accepted_tokens": ("rill_accepted_tokens", "Of the guessed tokens, those that were right."),
     "preemptions": ("rill_preemptions", "Sequences that lost their blocks to others."),
     "evicted_blocks": ("rill_evicted_blocks", "Kept KV blocks that made room."),
     "cancelled": ("rill_cancelled", "Generations that were cancelled."),

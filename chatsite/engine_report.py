@@ -194,6 +194,12 @@ def _work(stats: EngineStats) -> Section:
             Row(_("Waiting for KV blocks"), _number(stats.waiting_for_blocks)),
             Row(_("Waiting offline work"), _number(stats.waiting_offline)),
             Row(_("Generated tokens"), _number(stats.generated_tokens)),
+            Row(_("Guessed tokens"), _number(stats.drafted_tokens)),
+            Row(
+                _("Of these, right"),
+                _number(stats.accepted_tokens),
+                share=_share(stats.accepted_tokens, stats.drafted_tokens),
+            ),
             Row(_("Memory in use"), _bytes(stats.device_bytes)),
             Row(_("Steps"), f"{_number(stats.steps)} · {number_format(step_ms, 1)} ms"),
             Row(_("Device-seconds"), _number(round(stats.device_seconds, 1))),

@@ -184,6 +184,13 @@ class EngineConfig:
         "Longest time that waiting for company may add to one request.",
         between=(0, 60_000),
     )
+    speculate: str = setting(
+        "ENGINE_SPECULATE",
+        "auto",
+        "Running answers try several tokens in a step, looked up in their own text: auto in small batches and while "
+        "that goes well, always even where it does not, off never. No answer changes by it.",
+        choices=("auto", "off", "always"),
+    )
     lane_tokens: int = setting(
         "ENGINE_LANE_TOKENS",
         1024,

@@ -79,6 +79,8 @@ _COUNTERS = {
     "warmed_tokens": "Tokens read ahead of a question, in full blocks.",
     "warmed_used_tokens": "Of warmed_tokens, those that a question used.",
     "warmed_wasted_tokens": "Of warmed_tokens, those whose blocks went before a question used them.",
+    "drafted_tokens": "Guessed tokens that were tried in steps of running answers.",
+    "accepted_tokens": "Of drafted_tokens, those that were right.",
 }
 _PREFIX_GAUGES = {
     "overlap": "Share of recent prompts that begin with the declared prefix.",

@@ -12,12 +12,13 @@ from collections.abc import Sequence as Rows
 from dataclasses import dataclass, field
 
 from inference.core.admission import objection
+from inference.core.chunk import Chunk
 from inference.core.counters import Counters
 from inference.core.kv_cache import KvCache
 from inference.core.messages import Admit, Cancel, FinishedOut, Forget, PrefillProgress, TokenOut
 from inference.core.outcome import Outcome
 from inference.core.prefix import Salts
-from inference.core.scheduler import Chunk, Scheduler
+from inference.core.scheduler import Scheduler
 from inference.core.sequence import Sequence, State
 from inference.types import FinishReason
 
@@ -106,15 +107,37 @@ class Books:
             chunk.sequence.device_seconds += seconds * chunk.num_tokens / num_tokens
 
     def book(self, chunks: Iterable[Chunk], outcomes: Iterable[Outcome]) -> None:
-        """Advance every chunk's sequence, give it its token, end it where that was the last."""
+        """Advance every chunk's sequence, give it its token, end it where that was the last.
+
+        Each right guess of a draft is booked as a step of its own: it was the token of the outcome before, its KV is
+        written, and its outcome brings the next one. Wrong guesses are in no book; their slots are written again.
+        """
         for chunk, outcome in zip(chunks, outcomes, strict=True):
-            if outcome.error:
-                self._fail(chunk.sequence, outcome.error)
-                continue
-            self._advance(chunk.sequence, chunk.num_tokens)
-            self._kv.publish(chunk.sequence)  # only now: blocks of broken numbers must never be found
-            if outcome.token is not None:
-                self._accept(chunk.sequence, outcome.token, outcome)
+            if chunk.draft:
+                self._judge(chunk, len(outcome.more))
+            num_tokens = chunk.num_known
+            for one in (outcome, *outcome.more):
+                self._book_one(chunk.sequence, num_tokens, one)
+                if chunk.sequence.state is State.FINISHED:
+                    break
+                num_tokens = 1
+
+    def _judge(self, chunk: Chunk, num_accepted: int) -> None:
+        sequence, num_drafted = chunk.sequence, len(chunk.draft)
+        self.counters.drafted_tokens += num_drafted
+        self.counters.accepted_tokens += num_accepted
+        self._scheduler.accept_draft(sequence, num_accepted)
+        if sequence.drafts is not None:
+            sequence.drafts.judge(num_drafted, num_accepted, sequence.num_generated + num_accepted + 1)
+
+    def _book_one(self, sequence: Sequence, num_tokens: int, outcome: Outcome) -> None:
+        if outcome.error:
+            self._fail(sequence, outcome.error)
+            return
+        self._advance(sequence, num_tokens)
+        self._kv.publish(sequence)  # only now: blocks of broken numbers must never be found
+        if outcome.token is not None:
+            self._accept(sequence, outcome.token, outcome)
 
     def _advance(self, sequence: Sequence, num_tokens: int) -> None:
         before = sequence.prompt_done

@@ -25,6 +25,8 @@ class Counters:
     prompt_tokens: int = 0
     prefilled_tokens: int = 0
     generated_tokens: int = 0
+    drafted_tokens: int = 0
+    accepted_tokens: int = 0
     cancelled: int = 0
     leak_alarms: int = 0
     step_seconds_sum: float = 0.0
@@ -71,6 +73,8 @@ def snapshot(
         reused_disk_tokens=kv.num_reused[Source.DISK],
         prefilled_tokens=counters.prefilled_tokens,
         generated_tokens=counters.generated_tokens,
+        drafted_tokens=counters.drafted_tokens,
+        accepted_tokens=counters.accepted_tokens,
         preemptions=scheduler.num_preemptions,
         evicted_blocks=pool.num_evicted,
         cancelled=counters.cancelled,

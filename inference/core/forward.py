@@ -7,17 +7,19 @@ what follows from an outcome (`books`).
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from collections.abc import Sequence as Rows
+from dataclasses import replace
+from itertools import accumulate, islice
 
 import torch
 
 from inference.core.allowed import Allowed
+from inference.core.chunk import Chunk
 from inference.core.grammars import Grammars
 from inference.core.outcome import Outcome
 from inference.core.runner import Runner
 from inference.core.sampler import BROKEN, Row, are_sound, sample
-from inference.core.scheduler import Chunk
-from inference.core.sequence import Sequence
 
 log = logging.getLogger(__name__)
 
@@ -43,29 +45,52 @@ class Forward:
 
     def _outcomes(self, chunks: Rows[Chunk], logits: torch.Tensor) -> list[Outcome]:
         """Chunks in the middle of a prompt get no token, but their numbers are looked at all the same."""
+        starts = [0, *accumulate(chunk.num_rows for chunk in chunks)]
         outcomes = [Outcome()] * len(chunks)
         middle = [i for i, chunk in enumerate(chunks) if not chunk.is_last]
         last = [i for i, chunk in enumerate(chunks) if chunk.is_last]
         if middle:
-            for i, is_sound in zip(middle, are_sound(logits[middle]), strict=True):
+            for i, is_sound in zip(middle, are_sound(logits[[starts[i] for i in middle]]), strict=True):
                 outcomes[i] = Outcome() if is_sound else BROKEN
         # An accelerator still computes the logits while the grammars are asked.
-        rows: dict[int, Row] = {}
+        rows: dict[int, Row] = {}  # by place in the logits
+        sampled = []
         for i, allowed in zip(last, self._grammars.allowed([chunks[i].sequence for i in last]), strict=True):
             if isinstance(allowed, str):
                 outcomes[i] = Outcome(error=f"the answer cannot be held to its grammar: {allowed}")
             else:
-                rows[i] = _row(chunks[i].sequence, allowed)
+                sampled.append(i)
+                rows |= enumerate(_rows(chunks[i], allowed), starts[i])
         if rows:
-            chosen = logits if len(rows) == len(chunks) else logits[list(rows)]
-            for i, outcome in zip(rows, _sample(chosen, list(rows.values())), strict=True):
-                outcomes[i] = outcome
+            chosen = logits if len(rows) == len(logits) else logits[list(rows)]
+            made = iter(_sample(chosen, list(rows.values())))
+            for i in sampled:
+                outcomes[i] = _verified(chunks[i].draft, list(islice(made, chunks[i].num_rows)))
         return outcomes
 
 
-def _row(sequence: Sequence, allowed: Allowed | None) -> Row:
-    admit = sequence.admit
-    return Row(admit.sampling, sequence.token_ids, sequence.num_prompt, admit.stop_ids, allowed)
+def _rows(chunk: Chunk, allowed: Allowed | None) -> Iterator[Row]:
+    """What is to be sampled after the newest token, and after each guess if it and those before it are right."""
+    sequence, admit = chunk.sequence, chunk.sequence.admit
+    assert allowed is None or not chunk.draft, "a grammar is asked for the next token only"
+    for num_guesses in range(chunk.num_rows):
+        history = [*sequence.token_ids, *chunk.draft[:num_guesses]] if num_guesses else sequence.token_ids
+        yield Row(admit.sampling, history, sequence.num_prompt, admit.stop_ids, allowed)
+
+
+def _verified(draft: Rows[int], outcomes: list[Outcome]) -> Outcome:
+    """The outcome after the newest token with those after the guesses that it and they confirm.
+
+    What a row says depends on its history, its seed and its position only: behind right guesses it says what a step
+    of its own would have said. Broken numbers after a wrong guess end the sequence, too: they lie in its blocks, and
+    a masked position still multiplies 0 x NaN.
+    """
+    if BROKEN in outcomes:
+        return BROKEN
+    num_right = 0
+    while num_right < len(draft) and outcomes[num_right].token == draft[num_right]:
+        num_right += 1
+    return replace(outcomes[0], more=tuple(outcomes[1 : num_right + 1]))
 
 
 def _sample(logits: torch.Tensor, rows: list[Row]) -> list[Outcome]:

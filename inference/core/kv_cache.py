@@ -75,17 +75,24 @@ class KvCache:
         self._account(sequence, match)
         return True
 
-    def extend(self, sequence: Sequence, now: float) -> bool:
-        """Make room for the KV of one more token; False when every block is used."""
-        missing = self.num_blocks_for(sequence.num_computed + 1) - len(sequence.blocks)
+    def extend(self, sequence: Sequence, now: float, num_tokens: int = 1, reserve: int = 0) -> bool:
+        """Make room for the KV of so many more tokens.
+
+        False, with nothing changed, when that would leave fewer than `reserve` blocks.
+        """
+        missing = self.num_blocks_for(sequence.num_computed + num_tokens) - len(sequence.blocks)
         if missing <= 0:
             return True
-        if missing > self.pool.num_available:
+        if missing > self.pool.num_available - reserve:
             return False
         self.pool.age(now)
         sequence.charge_blocks(now)
         self._take(sequence, missing)
         return True
+
+    def room(self, sequence: Sequence) -> int:
+        """How many more tokens' KV the blocks of a sequence can hold."""
+        return len(sequence.blocks) * self.block_tokens - sequence.num_computed
 
     def publish(self, sequence: Sequence) -> None:
         """Make blocks that the last forward filled findable. Equal content that is known already is shared."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from inference.core.books import Books, Bounds
+from inference.core.chunk import Chunk
 from inference.core.counters import Counters, Memory, snapshot
 from inference.core.grammars import Grammars
 from inference.core.kv_cache import KvCache
@@ -30,7 +31,7 @@ from inference.core.messages import (
     Vocabulary,
 )
 from inference.core.outcome import Outcome
-from inference.core.scheduler import Chunk, Scheduler
+from inference.core.scheduler import Scheduler
 from inference.core.sequence import State
 from inference.core.shared_prefixes import SharedPrefixes
 from inference.core.sharing import Sharing

@@ -34,6 +34,7 @@ class SamplingSpec(msgspec.Struct, frozen=True, array_like=True):
     min_tokens: int = 0
     logit_bias: list[tuple[int, float]] = []
     grammar: Grammar | None = None
+    speculate: bool | None = None  # drafts; None: as the core thinks best
 
 
 class Vocabulary(msgspec.Struct, frozen=True, tag="vocabulary"):
@@ -241,6 +242,8 @@ class CoreStats(msgspec.Struct, frozen=True):
     warmed_tokens: int = 0
     warmed_used_tokens: int = 0
     warmed_wasted_tokens: int = 0
+    drafted_tokens: int = 0
+    accepted_tokens: int = 0
     shared_prefixes: list[PrefixReport] = []
 
 

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The next token; none after a chunk that does not end at the newest token; or `error` for broken numbers."""
+    """The next token; none after a chunk that does not end at the newest token; or `error` for broken numbers.
+
+    Where a draft was right, `more` are the outcomes behind its guesses, one by one: each as if it had had a step of
+    its own.
+    """
 
     token: int | None = None
     logprob: float = 0.0
     top: tuple[tuple[int, float], ...] = ()
     error: str = ""
+    more: tuple[Outcome, ...] = ()

@@ -11,7 +11,7 @@ from collections.abc import Sequence as Rows
 import numpy as np
 import torch
 
-from inference.core.scheduler import Chunk
+from inference.core.chunk import Chunk
 from inference.models.attention import Group, RaggedBatch
 from inference.models.kv_tensors import KvTensors
 from inference.models.network import Network
@@ -30,20 +30,24 @@ class Runner:
 
     @torch.inference_mode()
     def run(self, chunks: Rows[Chunk]) -> torch.Tensor:
-        """Write the KV of every chunk; (num_chunks, vocabulary) fp32 after the last token of each, in their order.
+        """Write the KV of every chunk; (num_rows, vocabulary) fp32 after the last tokens of each, in their order.
 
-        Also where no token is due yet: broken numbers show there at once. Running the same chunks again is harmless:
-        it writes the same slots.
+        A chunk has a row after its newest known token and one after each guess of its draft; the first also where no
+        token is due yet: broken numbers show there at once. Running the same chunks again is harmless: it writes the
+        same slots.
         """
         ordered = _decode_rows_first(chunks)
         batch = self._batch(ordered)
         ends = np.cumsum([chunk.num_tokens for chunk in ordered])
-        last_rows = {chunk.sequence.id: end - 1 for chunk, end in zip(ordered, ends, strict=True)}
+        rows = {
+            chunk.sequence.id: np.arange(end - chunk.num_rows, end)
+            for chunk, end in zip(ordered, ends, strict=True)
+        }
         return self._network(
             self._tensor(np.concatenate([_token_ids(chunk) for chunk in ordered])),
             self._tensor(np.concatenate([_positions(chunk) for chunk in ordered])),
             batch,
-            self._tensor(np.asarray([last_rows[chunk.sequence.id] for chunk in chunks])),
+            self._tensor(np.concatenate([rows[chunk.sequence.id] for chunk in chunks])),
         )
 
     def _batch(self, ordered: list[Chunk]) -> RaggedBatch:
@@ -119,4 +123,5 @@ def _positions(chunk: Chunk) -> np.ndarray:
 
 def _token_ids(chunk: Chunk) -> np.ndarray:
     start = chunk.sequence.num_computed
-    return np.asarray(chunk.sequence.token_ids[start : start + chunk.num_tokens], dtype=np.int64)
+    known = chunk.sequence.token_ids[start : start + chunk.num_known]
+    return np.asarray([*known, *chunk.draft], dtype=np.int64)

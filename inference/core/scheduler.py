@@ -1,15 +1,16 @@
 """What runs in the next step.
 
-Running sequences decode first, one token each, so no stream stops while a long prompt is read; the rest of the
-token budget goes to prefill chunks. Knows counts, blocks and order; no tensors, no sampling, no wire. Who comes
-first is decided by `classes`, then `fairness`, then `policy`; how much is read in one step by `pacing`.
+Running sequences decode first, one token each and what they draft behind it, so no stream stops while a long prompt
+is read; the rest of the token budget goes to prefill chunks. Knows counts, blocks and order; no tensors, no sampling,
+no wire. Who comes first is decided by `classes`, then `fairness`, then `policy`; how much is read in one step by
+`pacing`; who drafts by `speculation`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
+from inference.core.chunk import Chunk, num_tokens_of
 from inference.core.classes import Classes, LatencyClass
 from inference.core.fairness import FairShares
 from inference.core.kv_cache import KvCache
@@ -19,25 +20,13 @@ from inference.core.policy import policy_of
 from inference.core.queue_order import in_order
 from inference.core.second_tier import SecondTier
 from inference.core.sequence import Sequence, State
+from inference.core.speculation import Speculation
 from inference.core.twins import is_being_computed
 
 # An offline sequence is promoted after the waiting time of so many priority levels.
 OFFLINE_PATIENCE_LEVELS = 6
 # How often an otherwise idle loop looks whether a sequence has been prepared.
 PREPARING_POLL_S = 0.001
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """The next `num_tokens` tokens of a sequence go through the model."""
-
-    sequence: Sequence
-    num_tokens: int
-
-    @property
-    def is_last(self) -> bool:
-        """Whether this chunk ends at the newest token, so that its logits give the next one."""
-        return self.num_tokens == self.sequence.num_uncomputed
 
 
 class Scheduler:
@@ -55,6 +44,7 @@ class Scheduler:
         self._is_unordered = False
         self._too_few: int | None = None  # blocks that could be had when the first in order needed more
         self.second_tier: SecondTier | None = None  # where what a sequence lacks may be kept
+        self.speculation: Speculation | None = None  # who drafts
         self.is_prepared: Callable[[Sequence], bool] = lambda _: (
             True
         )  # whether all that it needs beside KV is there
@@ -123,16 +113,19 @@ class Scheduler:
         # Who is started may have taken the seat of somebody who had a chunk.
         chunks = [chunk for chunk in chunks if chunk.sequence.state is not State.WAITING]
         for chunk in chunks:
-            self._shares.charge(chunk.sequence, chunk.num_tokens)
-        num_decoding = sum(1 for chunk in chunks if chunk.sequence.state is State.DECODE)
-        prefilled = _num_tokens(chunks) - num_decoding
-        self._step = StepCost(0.0, prefilled, num_decoding, lane_tokens)
+            self._shares.charge(chunk.sequence, chunk.num_known)
+        decode_rows = num_tokens_of(chunk for chunk in chunks if chunk.sequence.state is State.DECODE)
+        self._step = StepCost(0.0, num_tokens_of(chunks) - decode_rows, decode_rows, lane_tokens)
         return chunks
 
     def on_step(self, seconds: float) -> None:
         """The step that was scheduled last took so long, the lane's part included."""
         step = self._step
         self.pacer.observe(StepCost(seconds, step.prefill_tokens, step.decode_rows, step.lane_tokens))
+
+    def accept_draft(self, sequence: Sequence, num_tokens: int) -> None:
+        """So many guesses of a sequence were right: it has got them in the step, too."""
+        self._shares.charge(sequence, num_tokens)
 
     def take_hopeless(self) -> list[Sequence]:
         """Waiting sequences that the whole pool has no room for; the caller ends them."""
@@ -147,7 +140,16 @@ class Scheduler:
             # An earlier one in this loop may have preempted it.
             if sequence.state is State.DECODE and self._may_run(sequence) and self._make_room(sequence, now):
                 chunks.append(Chunk(sequence, 1))
-        return chunks
+        decoding = [chunk for chunk in chunks if chunk.sequence.state is State.DECODE]
+        return [self._with_draft(chunk, now) for chunk in decoding]
+
+    def _with_draft(self, chunk: Chunk, now: float) -> Chunk:
+        """Guesses take blocks only where nobody misses them: those that a newcomer would have to leave."""
+        sequence = chunk.sequence
+        draft = self.speculation.draft(sequence, len(self.running)) if self.speculation else ()
+        if draft and not self._kv.extend(sequence, now, 1 + len(draft), self._watermark):
+            draft = draft[: self._kv.room(sequence) - 1]
+        return Chunk(sequence, 1 + len(draft), draft)
 
     def _make_room(self, sequence: Sequence, now: float) -> bool:
         """A block for the next token, taken from the last in order where none is left; False if that is itself."""
@@ -160,11 +162,12 @@ class Scheduler:
 
     def _prefill_budget(self, decoding: list[Chunk], lane_tokens: int) -> int:
         """A full step, unless somebody reads along: then as much as keeps the pace. Offline streams have no reader."""
-        room = max(self._limits.step_tokens - len(decoding) - lane_tokens, MIN_PREFILL_TOKENS)
+        decode_rows = num_tokens_of(decoding)
+        room = max(self._limits.step_tokens - decode_rows - lane_tokens, MIN_PREFILL_TOKENS)
         if all(chunk.sequence.is_offline for chunk in decoding):
             self.step_target_tokens = self._limits.step_tokens
             return room
-        self.step_target_tokens = self.pacer.budget(len(decoding), lane_tokens)
+        self.step_target_tokens = self.pacer.budget(decode_rows, lane_tokens)
         return min(room, self.step_target_tokens)
 
     # --- who starts
@@ -193,16 +196,16 @@ class Scheduler:
         starting = list(self.waiting) if self._can_start() and not self._gathering_s(now) else []
         for own_class in LatencyClass:
             for sequence in [s for s in self.running if self._reads(s, own_class)]:
-                chunks += _chunk(sequence, budget - _num_tokens(chunks))
+                chunks += _chunk(sequence, budget - num_tokens_of(chunks))
             for sequence in [s for s in starting if self._classes.of(s) is own_class]:
-                if _num_tokens(chunks) >= budget:
+                if num_tokens_of(chunks) >= budget:
                     return chunks
                 if not self._is_ready(sequence, now):
                     continue
                 if not self._start(sequence, now):
                     starting = []
                     break
-                chunks += _chunk(sequence, budget - _num_tokens(chunks))
+                chunks += _chunk(sequence, budget - num_tokens_of(chunks))
         return chunks
 
     def _gathering_s(self, now: float) -> float:
@@ -245,12 +248,15 @@ class Scheduler:
 
     def _acquire(self, sequence: Sequence, now: float) -> bool:
         """Blocks, with one left for each that runs: without this watermark a newcomer would be preempted at once."""
-        watermark = sum(1 for other in self.running if not other.is_background)
-        is_taken = self._kv.acquire(sequence, now, reserve=watermark)
+        is_taken = self._kv.acquire(sequence, now, reserve=self._watermark)
         self._too_few = None if is_taken else self._kv.pool.num_available
         if not is_taken and not self.running:
             self._hopeless.append(sequence)
         return is_taken
+
+    @property
+    def _watermark(self) -> int:
+        return sum(1 for sequence in self.running if not sequence.is_background)
 
     def _can_start(self) -> bool:
         """Whether there is a seat for the first in order, or somebody of a lower class who may have to give one up."""
@@ -288,7 +294,3 @@ class Scheduler:
 def _chunk(sequence: Sequence, budget: int) -> list[Chunk]:
     """As much of the sequence as the budget has room for; nothing when it is used up."""
     return [Chunk(sequence, min(sequence.num_uncomputed, budget))] if budget > 0 else []
-
-
-def _num_tokens(chunks: list[Chunk]) -> int:
-    return sum(chunk.num_tokens for chunk in chunks)

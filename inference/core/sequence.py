@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from inference.core.conversations import Conversation
+from inference.core.drafts import Drafts
 from inference.core.messages import Admit, FinishedOut
 from inference.core.prefix import Salts
 from inference.core.reuse import Source
@@ -45,6 +46,7 @@ class Sequence:
         "blocks",
         "conversation",
         "device_seconds",
+        "drafts",
         "error",
         "finish_reason",
         "is_forgotten",
@@ -76,6 +78,7 @@ class Sequence:
         self.is_forgotten = False
         self.salts = Salts(admit.salt)
         self.conversation: Conversation | None = None  # from its first blocks to its end, where it has one
+        self.drafts: Drafts | None = None  # since it first tried one
         self.reused = dict.fromkeys(Source, 0)  # tokens, when it first got its blocks
         self.prompt_done = 0  # most prompt tokens that were ever in KV; a preemption does not take it back
         self.peak_blocks = 0

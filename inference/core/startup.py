@@ -31,6 +31,7 @@ from inference.core.retention import Lifetimes
 from inference.core.runner import Runner
 from inference.core.scheduler import Scheduler
 from inference.core.second_tier import BlockBytes, SecondTier
+from inference.core.speculation import Speculation
 from inference.models.device_memory import meter_of
 from inference.models.embedder import Embedder
 from inference.models.encoders import load_encoders
@@ -100,6 +101,7 @@ def assemble(
     tensors = _kv_tensors(config, shape, num_blocks, torch.device(model.device))
     kv = _kv_cache(config, tensors, num_blocks, model.fingerprint)
     scheduler = Scheduler(kv, Limits.of(config))
+    scheduler.speculation = Speculation(config.speculate, max_context)
     if config.kv_disk_mb:
         scheduler.second_tier = _second_tier(config, tensors, kv, scheduler, salt_id)
     grammars = Grammars()

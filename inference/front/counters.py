@@ -18,7 +18,7 @@ COUNTERS = frozenset(
         "forgotten_blocks", "leak_alarms", "disk_written_blocks", "disk_restored_blocks", "disk_refused_blocks",
         "disk_skipped_blocks", "device_seconds", "background_prompt_tokens", "background_reused_tokens",
         "background_prefilled_tokens", "background_generated_tokens", "background_device_seconds",
-        "warmed_tokens", "warmed_used_tokens", "warmed_wasted_tokens",
+        "warmed_tokens", "warmed_used_tokens", "warmed_wasted_tokens", "drafted_tokens", "accepted_tokens",
     }
 )  # fmt: skip
 _REPORTED = tuple(

@@ -73,6 +73,7 @@ def resolve(sampling: Sampling, defaults: SamplingDefaults, knows: Callable[[int
         min_tokens=sampling.min_tokens or 0,
         logit_bias=list(sampling.logit_bias),
         grammar=sampling.grammar,
+        speculate=sampling.speculate,
     )
 
 

@@ -9,8 +9,8 @@ import random
 from collections.abc import Sequence as Rows
 from dataclasses import dataclass
 
+from inference.core.chunk import Chunk
 from inference.core.outcome import Outcome
-from inference.core.scheduler import Chunk
 from inference.core.sequence import State
 
 

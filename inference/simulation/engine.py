@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from inference.core.books import Books, Bounds
+from inference.core.chunk import Chunk
 from inference.core.kv_cache import BlockActions, KvCache
 from inference.core.limits import Limits
 from inference.core.prefix import PrefixCache
-from inference.core.scheduler import Chunk, Scheduler
+from inference.core.scheduler import Scheduler
 from inference.core.sequence import State
 from inference.simulation.costs import Clock, CostModel, PricedForward
 from inference.simulation.load import VOCABULARY, Arrival

@@ -8,9 +8,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 
+from inference.core.chunk import Chunk
 from inference.core.fairness import GENERATED_WEIGHT, PROMPT_WEIGHT, User, user_of
 from inference.core.limits import Limits
-from inference.core.scheduler import Chunk
 from inference.core.sequence import Sequence, State
 
 

@@ -122,3 +122,5 @@ class EngineStats:
     warmed_tokens: int = 0
     warmed_used_tokens: int = 0
     warmed_wasted_tokens: int = 0
+    drafted_tokens: int = 0
+    accepted_tokens: int = 0

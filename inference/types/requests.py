@@ -55,6 +55,7 @@ class Sampling:
     logit_bias: tuple[tuple[int, float], ...] = ()
     stop_ids: tuple[int, ...] = ()
     grammar: Grammar | None = None
+    speculate: bool | None = None  # changes how soon an answer comes, never what it says
 
 
 @dataclass(frozen=True, slots=True)

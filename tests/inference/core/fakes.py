@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import torch
 
 from inference.core.books import Bounds
+from inference.core.chunk import Chunk
 from inference.core.forward import Forward
 from inference.core.grammars import Grammars
 from inference.core.kv_cache import BlockActions, KvCache
@@ -18,7 +19,8 @@ from inference.core.limits import Limits
 from inference.core.loop import CoreLoop, CoreParts
 from inference.core.prefix import PrefixCache
 from inference.core.retention import Lifetimes
-from inference.core.scheduler import Chunk, Scheduler
+from inference.core.scheduler import Scheduler
+from inference.core.speculation import Speculation
 from tests.inference.core.driver import Driver
 
 VOCABULARY = 50
@@ -32,6 +34,12 @@ def next_token(history: Rows[int]) -> int:
     return (sum((place + 1) * token for place, token in enumerate(history)) + len(history)) % VOCABULARY
 
 
+def quoting_token(history: Rows[int]) -> int:
+    """Mostly what stood seven tokens before, else `next_token`: a text that repeats itself for a while, then turns."""
+    fresh = next_token(history)
+    return history[-7] if len(history) > 7 and fresh % 5 else fresh
+
+
 @dataclass
 class FakeRunner:
     """KV is the token itself, kept in its slot; a read of a wrong or unwritten slot changes the answer."""
@@ -41,12 +49,13 @@ class FakeRunner:
     broken: set[str] = field(default_factory=set)  # ids whose logits are NaN
     broken_from: dict[str, int] = field(default_factory=dict)  # id: position whose KV is NaN
     batches: list[list[Chunk]] = field(default_factory=list)
+    model: Callable[[Rows[int]], int] = next_token
 
     def run(self, chunks: Rows[Chunk]) -> torch.Tensor:
         self.batches.append(list(chunks))
         if any(chunk.sequence.id in self.failing for chunk in chunks):
             raise RuntimeError("a broken kernel")
-        return torch.stack([self._row(chunk) for chunk in chunks])
+        return torch.cat([self._rows(chunk) for chunk in chunks])
 
     def copy(self, source: int, target: int) -> None:
         for offset in range(BLOCK_TOKENS):
@@ -68,18 +77,23 @@ class FakeRunner:
         for offset in range(BLOCK_TOKENS):
             self.slots[block, offset] = payload[offset]
 
-    def _row(self, chunk: Chunk) -> torch.Tensor:
+    def _rows(self, chunk: Chunk) -> torch.Tensor:
         sequence = chunk.sequence
         end = sequence.num_computed + chunk.num_tokens
         places = [(sequence.blocks[p // BLOCK_TOKENS], p % BLOCK_TOKENS) for p in range(end)]
-        for place, token in zip(
-            places[sequence.num_computed :], sequence.token_ids[sequence.num_computed : end], strict=True
-        ):
+        known = sequence.token_ids[sequence.num_computed :][: chunk.num_known]
+        for place, token in zip(places[sequence.num_computed :], [*known, *chunk.draft], strict=True):
             self.slots[place] = token
-        is_broken = sequence.id in self.broken or self.broken_from.get(sequence.id, end) < end
+        ends = range(end - chunk.num_rows + 1, end + 1)
+        return torch.stack(
+            [self._row(sequence.id, [self.slots[place] for place in places[:n]]) for n in ends]
+        )
+
+    def _row(self, key: str, history: list[int]) -> torch.Tensor:
+        is_broken = key in self.broken or self.broken_from.get(key, len(history)) < len(history)
         row = torch.full((VOCABULARY,), float("nan") if is_broken else 0.0)
         if not is_broken:
-            row[next_token([self.slots[place] for place in places])] = 1.0
+            row[self.model(history)] = 1.0
         return row
 
 
@@ -102,6 +116,7 @@ def make_fake_core(
     shared_overlap: float = 1.0,
     clock: Callable[[], float] | None = None,
     max_context: int = 0,
+    speculate: str = "off",
     **rules: object,
 ) -> FakeCore:
     runner = FakeRunner()
@@ -110,23 +125,23 @@ def make_fake_core(
         num_blocks, PrefixCache(b"fake", BLOCK_TOKENS), actions, lifetimes=lifetimes, slab_blocks=SLAB_BLOCKS
     )
     scheduler = Scheduler(kv, Limits(max_batch, step_tokens, **rules))  # type: ignore[arg-type]
+    max_context = max_context or num_blocks * BLOCK_TOKENS
+    scheduler.speculation = Speculation(speculate, max_context)
     ticks = itertools.count()
     parts = CoreParts(
         forward=Forward(runner, Grammars()),  # type: ignore[arg-type]
         kv=kv,
         scheduler=scheduler,
         lane=Lane(lane, embed=encode, dim=2, verify=verify),
-        bounds=Bounds(
-            max_context=max_context or num_blocks * BLOCK_TOKENS, vocab_size=VOCABULARY, block_bytes=1000
-        ),
+        bounds=Bounds(max_context, vocab_size=VOCABULARY, block_bytes=1000),
         clock=clock or (lambda: float(next(ticks))),
         shared_overlap=shared_overlap,
     )
     return FakeCore(Driver(CoreLoop(parts)), runner, kv, scheduler)
 
 
-def expected(prompt: Rows[int], num_tokens: int) -> list[int]:
+def expected(prompt: Rows[int], num_tokens: int, model: Callable[[Rows[int]], int] = next_token) -> list[int]:
     history = list(prompt)
     for _ in range(num_tokens):
-        history.append(next_token(history))
+        history.append(model(history))
     return history[len(prompt) :]

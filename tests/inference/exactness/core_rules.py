@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 import pytest
 import torch
 
+from inference.core.chunk import Chunk
 from inference.core.messages import Admit, Forget, SamplingSpec
 from inference.core.runner import Runner
-from inference.core.scheduler import Chunk
 from inference.models.attention import AttentionNotUsable
 from inference.models.loader import LoadedModel
 from tests.inference.core.driver import Driver, admit
-from tests.inference.core.fakes import expected, make_fake_core
+from tests.inference.core.fakes import expected, make_fake_core, next_token, quoting_token
 from tests.inference.core.visitors import CONVERSATIONS, visit
 from tests.inference.exactness.evidence import Evidence, Logits, recorded
 
@@ -74,6 +74,7 @@ def answers_do_not_depend_on_company(make_driver: MakeDriver, family: str, seed:
             cold_logits.rows |= logits.rows
     warm_logits.compare(cold_logits, evidence)
     stats = warm.loop.stats()
+    evidence.drafted, evidence.accepted = stats.drafted_tokens, stats.accepted_tokens
     evidence.reused_head, evidence.reused_prefix = stats.reused_head_tokens, stats.reused_prefix_tokens
     evidence.preemptions, evidence.evictions = stats.preemptions, stats.evicted_blocks
     return evidence
@@ -156,17 +157,18 @@ def randomness_depends_on_seed_and_position_only(make_driver: MakeDriver, family
 # --- 2: no block is lost
 
 
-def blocks_add_up(num_requests: int = 2000) -> Evidence:
+def blocks_add_up(num_requests: int = 2000, speculate: str = "off") -> Evidence:
     """Mixed requests with aborts, forks, preemptions and forgets: free + cached + used == total and no block is shared
     by mistake after every step (the driver asserts both), every answer is right as far as it went, nothing is used at
     the end, and nothing is known of conversations that are forgotten."""
-    core, evidence = make_fake_core(num_blocks=36, max_batch=5, step_tokens=24), Evidence()
-    driver = core.driver
+    core = make_fake_core(num_blocks=36, max_batch=5, step_tokens=24, speculate=speculate)
+    driver, evidence = core.driver, Evidence()
+    model = core.runner.model = next_token if speculate == "off" else quoting_token
     visits = visit(driver, num_requests, seed=2)
     assert driver.finished.keys() == {request.id for request in visits.requests}
     for request in visits.requests:
         ids = driver.ids(request)
-        assert ids == expected(request.prompt_ids, len(ids))
+        assert ids == expected(request.prompt_ids, len(ids), model)
         if request.id not in visits.aborted:
             assert (driver.end(request).reason, len(ids)) == ("length", request.max_tokens)
             evidence.num_answers += 1
@@ -175,6 +177,7 @@ def blocks_add_up(num_requests: int = 2000) -> Evidence:
     for key in CONVERSATIONS:
         driver.step(Forget(key))
     assert len(core.kv.kept.conversations) == core.kv.kept.conversations.num_heads == 0
+    evidence.drafted, evidence.accepted = stats.drafted_tokens, stats.accepted_tokens
     evidence.preemptions, evidence.evictions = stats.preemptions, stats.evicted_blocks
     evidence.reused_head, evidence.reused_prefix = stats.reused_head_tokens, stats.reused_prefix_tokens
     evidence.forgotten, evidence.classes = stats.forgotten_blocks, set(visits.steps_by_class)
@@ -242,8 +245,9 @@ def poison_fails_alone(make_driver: MakeDriver, family: str) -> Evidence:
 
     def poisoned(self: Runner, chunks: Sequence[Chunk]) -> torch.Tensor:
         rows = run(self, chunks).clone()
-        for chunk, row in zip(chunks, rows, strict=True):
-            if chunk.sequence.id == poison.id:
+        ids = [chunk.sequence.id for chunk in chunks for _ in range(chunk.num_rows)]
+        for key, row in zip(ids, rows, strict=True):
+            if key == poison.id:
                 row.fill_(float("nan"))
         return rows
 

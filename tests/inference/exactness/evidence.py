@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import pytest
 import torch
 
+from inference.core.chunk import Chunk
 from inference.core.runner import Runner
-from inference.core.scheduler import Chunk
 
 # fp32 sums in another order differ by less; a top-2 gap below it is a tie that either order may win.
 LOGIT_TOLERANCE = 1e-4
@@ -37,6 +37,8 @@ class Evidence:
     forgotten: int = 0
     classes: set[str] = field(default_factory=set)  # that had cached blocks
     largest_batch: int = 0
+    drafted: int = 0
+    accepted: int = 0
 
 
 @dataclass
@@ -58,18 +60,30 @@ class Logits:
         return best - second < LOGIT_TOLERANCE
 
 
+def histories(chunks: Sequence[Chunk]) -> Iterator[History]:
+    """The tokens before each row of a forward, guesses included."""
+    for chunk in chunks:
+        sequence = chunk.sequence
+        known = sequence.token_ids[: sequence.num_computed + chunk.num_known]
+        for num_guesses in range(chunk.num_rows):
+            yield (*known, *chunk.draft[:num_guesses])
+
+
 @contextmanager
 def recorded() -> Iterator[Logits]:
-    """The logits of every forward inside."""
+    """The logits of every forward inside, but for those behind wrong guesses: they are of no text."""
     logits, run = Logits(), Runner.run
+    texts: dict[int, list[int]] = {}
 
     def recording(self: Runner, chunks: Sequence[Chunk]) -> torch.Tensor:
         rows = run(self, chunks)
-        for chunk, row in zip(chunks, rows, strict=True):
-            sequence = chunk.sequence
-            logits.rows[tuple(sequence.token_ids[: sequence.num_computed + chunk.num_tokens])] = row.clone()
+        texts.update((id(chunk.sequence.token_ids), chunk.sequence.token_ids) for chunk in chunks)
+        for history, row in zip(histories(chunks), rows, strict=True):
+            logits.rows[history] = row.clone()
         return rows
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Runner, "run", recording)
         yield logits
+    known = {tuple(text[:length]) for text in texts.values() for length in range(len(text) + 1)}
+    logits.rows = {history: row for history, row in logits.rows.items() if history in known}

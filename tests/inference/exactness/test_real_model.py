@@ -27,7 +27,10 @@ def real_model(real_model_folder: Path) -> LoadedModel:
 
 
 def make(model: LoadedModel, **fields: object) -> Driver:
-    return Driver(assemble(EngineConfig(kv_memory_mb=64, **fields), model).loop)  # type: ignore[arg-type]
+    # What drafts change is tested on tiny models: here the rows of a step that holds any would differ by rounding only,
+    # but by as much as the tolerance, and not on every run.
+    config = EngineConfig(kv_memory_mb=64, speculate="off", **fields)  # type: ignore[arg-type]
+    return Driver(assemble(config, model).loop)
 
 
 def test_reuse_and_company_change_no_token_and_no_logit(

@@ -12,9 +12,10 @@ from itertools import pairwise
 import pytest
 
 from inference.config import EngineConfig
+from inference.core.chunk import Chunk
 from inference.core.limits import Limits
 from inference.core.messages import Admit
-from inference.core.scheduler import Chunk, Scheduler
+from inference.core.scheduler import Scheduler
 from inference.simulation.__main__ import main, simulate
 from inference.simulation.costs import SLOW_CORES, TWO_CORES
 from inference.simulation.engine import PromiseBroken, SimulatedEngine
