@@ -12,6 +12,7 @@
 #   make bench-page     how quick the chat page is with 500 messages, typed in while an answer comes
 #   make train-verifier   the second opinion on look-alike questions, about two hours on two cores
 #   make comply   clients and suites of others against the site, and requests that go wrong in thousands of ways
+#   make gateway-vllm   the contract tests through the gateway over a real vLLM (peer-vllm)
 #   make peers-cache    the same questions asked of other semantic caches
 #   make cache-eval     how much the semantic cache serves, and how much of it is wrong
 
@@ -37,7 +38,7 @@ LLAMACPP := $(call engine,llamacpp)
 VLLM := $(call engine,vllm)
 TOOLS := $(VENV)/installed-tools-$(call key,requirements.txt requirements-dev.txt)
 
-.PHONY: run models test check lint shots comply bench peer-llamacpp peer-vllm peer-transformers bench-claims bench-cache bench-web bench-page bench-preload train-verifier simulate cache-eval peers-cache clean chromium
+.PHONY: run models test check lint shots comply bench peer-llamacpp peer-vllm peer-transformers bench-claims bench-cache bench-web bench-page bench-preload train-verifier simulate cache-eval peers-cache gateway-vllm clean chromium
 .DELETE_ON_ERROR:
 
 run: $(PRODUCT)
@@ -80,6 +81,11 @@ peer-llamacpp: $(LLAMACPP)
 
 # Several GB, some minutes.
 peer-vllm: $(VLLM)
+
+# Some minutes on two cores, most of them a start and one long answer. Starts the vLLM of `peer-vllm`; or VLLM_URL=URL
+# MODEL=FOLDER asks one that runs (with --enable-prompt-tokens-details), where ARGS may leave tests out (-k)
+gateway-vllm: $(TOOLS) models $(if $(VLLM_URL),,$(VLLM))
+	@OMP_NUM_THREADS=1 $(PY) -m pytest -p no:randomly -o python_files="check_*.py" tests/inference/gateway/vllm $(ARGS)
 
 # Ours is the one that is measured: the bench puts a small server before it.
 peer-transformers: $(TOOLS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from inference.types import JSON_OBJECT, JSON_SCHEMA, LARK, Grammar
@@ -34,11 +34,17 @@ class GrammarNotUsable(Exception):
 
 def text_of(grammar: Grammar) -> str:
     """What the library compiles. Raises GrammarNotUsable."""
+    return _HEAD + rules_of(grammar, _OPTIONS)
+
+
+def rules_of(grammar: Grammar, options: Mapping[str, Any]) -> str:
+    """The same without what is said to this library only: others read Lark with `%json`, too, and leave the library's
+    `options` in a schema alone. Raises GrammarNotUsable."""
     check_size(grammar)
     if grammar.kind == LARK:
-        return _HEAD + "".join(_with_own_options(grammar.text))
+        return "".join(_with_options(grammar.text, options))
     schema = '{"type": "object"}' if grammar.kind == JSON_OBJECT else grammar.text
-    return f"{_HEAD}start: %json {_read_again(schema)}"
+    return f"start: %json {_read_again(schema, options)}"
 
 
 def check_size(grammar: Grammar) -> None:
@@ -50,8 +56,8 @@ def check_size(grammar: Grammar) -> None:
         raise GrammarNotUsable(f"it has {len(grammar.text)} characters, at most {most} are taken")
 
 
-def _with_own_options(text: str) -> Iterator[str]:
-    """The parts of a Lark text, with our options in every schema."""
+def _with_options(text: str, options: Mapping[str, Any]) -> Iterator[str]:
+    """The parts of a Lark text, with the options in every schema."""
     at = 0
     for match in _SCHEMA_IN_LARK.finditer(text):
         if match.start() < at:
@@ -61,19 +67,19 @@ def _with_own_options(text: str) -> Iterator[str]:
         except (ValueError, RecursionError) as error:
             raise GrammarNotUsable(f"no JSON follows %json: {error}") from error
         yield text[at : match.end()]
-        yield _read_again(text[match.end() : end])
+        yield _read_again(text[match.end() : end], options)
         at = end
     yield text[at:]
 
 
-def _read_again(text: str) -> str:
-    """The schema, checked and with our options: what two readers may take for different things is one thing now."""
+def _read_again(text: str, options: Mapping[str, Any]) -> str:
+    """The schema, checked and with the options: what two readers may take for different things is one thing now."""
     try:
         schema = json.loads(text, parse_constant=_no_number)
         if not isinstance(schema, dict):
             raise GrammarNotUsable("the schema is no JSON object")
         _check_sizes(schema)
-        return json.dumps(schema | {"x-guidance": _OPTIONS}, allow_nan=False)
+        return json.dumps(schema | {"x-guidance": options}, allow_nan=False)
     except RecursionError as error:
         raise GrammarNotUsable("the schema is nested too deeply") from error
     except ValueError as error:

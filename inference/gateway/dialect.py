@@ -46,9 +46,8 @@ async def learn(upstream: Upstream, wanted_model: str, load_tokenizer: Callable[
         except Refused as error:
             refusal = refusal or error
             continue
-        holds = await _holds(upstream, form, load_tokenizer)
-        dialect = replace(form, gives_ids=gives_ids, holds_grammars=holds)
-        return Served(dialect, _revision(card), card.max_model_len)
+        held = await _held(upstream, form, load_tokenizer)
+        return Served(replace(held, gives_ids=gives_ids), _revision(card), card.max_model_len)
     assert refusal is not None
     raise refusal
 
@@ -66,6 +65,8 @@ def describe(dialect: Dialect) -> str:
         lost.append("no priorities")
     if not dialect.holds_grammars:
         lost.append("no answer is held to a schema")
+    elif not dialect.reads_grammars:
+        lost.append("answers are held to JSON only")
     return f"{dialect.model}: " + ("; ".join(lost) or "token ids both ways, salts and priorities are taken")
 
 
@@ -105,6 +106,15 @@ async def _probe(upstream: Upstream, form: Dialect, load_tokenizer: Callable[[],
     if not has_answered:
         raise Broken("the upstream made no token for a probe")
     return gives_ids
+
+
+async def _held(upstream: Upstream, form: Dialect, load_tokenizer: Callable[[], Tokenizer]) -> Dialect:
+    """The form, with what it holds answers to."""
+    for reads_grammars in (True, False):
+        held = replace(form, reads_grammars=reads_grammars)
+        if await _holds(upstream, held, load_tokenizer):
+            return held
+    return replace(form, holds_grammars=False, reads_grammars=False)
 
 
 async def _holds(upstream: Upstream, form: Dialect, load_tokenizer: Callable[[], Tokenizer]) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from inference.core.grammar_text import GrammarNotUsable, rules_of
 from inference.core.messages import Admit
 from inference.front.tokenizer import Tokenizer
 from inference.gateway.errors import Refused
@@ -23,6 +24,15 @@ BACKGROUND_PRIORITY = 1 << 24
 # What a request may lose without meaning something else; left out when an upstream refuses a request for them.
 NEUTRAL_FIELDS = ("priority", "stream_options")
 
+# Blanks that have an end, between the parts of JSON only. The pattern for all blanks that our own core sets is
+# repeated without end by the older library (llguidance 1.7.6) in vLLM 0.32, which holds to these.
+_BLANKS = r"[ \t\n\r]{0,32}"
+_SPACING = {
+    "whitespace_flexible": False,
+    "item_separator": f"{_BLANKS},{_BLANKS}",
+    "key_separator": f"{_BLANKS}:{_BLANKS}",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
@@ -34,6 +44,7 @@ class Dialect:
     takes_extensions: bool = True  # salts, sampling beyond OpenAI's, stop ids
     takes_priority: bool = True
     holds_grammars: bool = True  # answers are what was asked for
+    reads_grammars: bool = True  # also those that are no JSON, as rules in Lark
 
 
 def body_of(admit: Admit, dialect: Dialect, load_tokenizer: Callable[[], Tokenizer]) -> dict[str, Any]:
@@ -100,15 +111,21 @@ def _sampling(admit: Admit, dialect: Dialect) -> dict[str, Any]:
 
 
 def _form(grammar: Grammar | None, dialect: Dialect) -> dict[str, Any]:
-    """OpenAI's field for JSON, vLLM's for a grammar, which its back end `guidance` reads as ours does."""
+    """The rules that our own core compiles, for vLLM, whose back end `guidance` is the same library. OpenAI's field for
+    JSON elsewhere."""
     if grammar is None:
         return {}
     if not dialect.holds_grammars:
         raise Refused("the upstream holds no answer to a grammar")
+    if dialect.reads_grammars:
+        try:
+            return {"structured_outputs": {"grammar": rules_of(grammar, _SPACING)}}
+        except GrammarNotUsable as error:
+            raise Refused(f"no answer can be held to the grammar: {error}") from None
     if grammar.kind == JSON_OBJECT:
         return {"response_format": {"type": "json_object"}}
     if grammar.kind == LARK:
-        return {"structured_outputs": {"grammar": grammar.text}}
+        raise Refused("the upstream holds answers to JSON only")
     schema = {"name": "answer", "schema": json.loads(grammar.text), "strict": True}
     return {"response_format": {"type": "json_schema", "json_schema": schema}}
 

@@ -53,6 +53,7 @@ class Behaviour:
     holds_schemas: bool = (
         True  # where a schema leaves one value, that is the answer; others a script may break
     )
+    reads_grammars: bool = True  # rules in Lark with `%json`, as vLLM does
     models: tuple[str, ...] = (MODEL,)
     max_model_len: int | None = MAX_MODEL_LEN
     fail_with: list[HttpAnswer] = field(default_factory=list)  # given to the next completions, one each
@@ -123,7 +124,13 @@ class FakeUpstream:
     def _held(self, body: Body) -> Plan | None:
         """The one answer that the schema leaves."""
         asked = (body.get("response_format") or {}).get("json_schema") or {}
-        values = asked.get("schema", {}).get("enum", [])
+        schema = asked.get("schema", {})
+        _, is_text, schema_in_text = (
+            (body.get("structured_outputs") or {}).get("grammar", "").partition("%json")
+        )
+        if is_text and self.behaviour.reads_grammars:
+            schema, _ = json.JSONDecoder().raw_decode(schema_in_text.strip())
+        values = schema.get("enum", [])
         if not self.behaviour.holds_schemas or len(values) != 1:
             return None
         return plan_for(list(script_text(text=json.dumps(values[0])).encode()))
@@ -148,7 +155,7 @@ class FakeUpstream:
                 # Like vLLM, which leaves every character as it is, also those that Unicode counts as line ends.
                 yield json.dumps({"object": "text_completion", "choices": [choice]}, ensure_ascii=False)
             usage: Body = {"prompt_tokens": len(ids)}
-            if self.behaviour.tells_cached and cached:
+            if self.behaviour.tells_cached:
                 usage["prompt_tokens_details"] = {"cached_tokens": cached}
             if (body.get("stream_options") or {}).get("include_usage"):
                 yield json.dumps({"object": "text_completion", "choices": [], "usage": usage})
@@ -163,9 +170,10 @@ class FakeUpstream:
             self.num_hung_up += not is_complete
 
     def _reuse(self, salt: str, ids: list[int]) -> int:
-        """Prompt tokens that a prompt with this salt has had before, all but the last."""
+        """Whole blocks of prompt tokens that a prompt with this salt has had before; the last token is always read."""
         known = self._prefixes.setdefault(salt, [])
-        cached = max((_common_prefix(prefix, ids[:-1]) for prefix in known), default=0)
+        shared = max((_common_prefix(prefix, ids[:-1]) for prefix in known), default=0)
+        cached = shared - shared % BLOCK_TOKENS
         known.append(ids)
         self.hit_tokens += cached
         self.query_tokens += len(ids)

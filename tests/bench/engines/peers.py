@@ -20,7 +20,7 @@ from tests.bench.engines.workloads import AT_ONCE
 from tests.livesite import PROJECT, free_port
 
 CONTEXT = 2048  # of one request; the longest of any workload is 1,064
-CORES = sorted(os.sched_getaffinity(0))
+CORES = tuple(sorted(os.sched_getaffinity(0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ class Opened:
     door: Door
     child: Child
     about: Mapping[str, str] = field(default_factory=dict)
+    url: str = ""  # where it speaks HTTP
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,10 @@ class LlamaCpp:
 
 @dataclass(frozen=True, slots=True)
 class Vllm:
-    """vLLM's own server, built for CPUs."""
+    """vLLM's own server, built for CPUs, with a thread on each of `cores`. `flags` come last, so that they win."""
 
+    flags: tuple[str, ...] = ()
+    cores: tuple[int, ...] = CORES
     peer: str = "vllm"
 
     @contextmanager
@@ -80,10 +83,10 @@ class Vllm:
             *(str(python.parent / "vllm"), "serve", str(place.model), "--served-model-name", "bench"),
             *("--host", "127.0.0.1", "--port", str(port), "--dtype", "bfloat16"),
             *("--max-model-len", str(CONTEXT), "--max-num-seqs", str(AT_ONCE), "--enable-prefix-caching"),
-            *("--no-enable-log-requests", "--disable-uvicorn-access-log"),
+            *("--no-enable-log-requests", "--disable-uvicorn-access-log", *self.flags),
         ]
         environ = {
-            "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, CORES)),
+            "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, self.cores)),
             "VLLM_CPU_KVCACHE_SPACE": "1",
             "VLLM_CACHE_ROOT": str(place.kept / "vllm"),
             "VLLM_NO_USAGE_STATS": "1",
@@ -93,7 +96,7 @@ class Vllm:
         }
         with child(argv, place.scratch / "vllm.log", lambda: answers(f"{url}/health"), environ) as started:
             about = {"version": f"vLLM {version_of(python, 'vllm-cpu')} for CPU", "dtype": "bf16"}
-            yield Opened(IdsDoor(url, "bench"), started, about)
+            yield Opened(IdsDoor(url, "bench"), started, about, url)
 
 
 @dataclass(frozen=True, slots=True)

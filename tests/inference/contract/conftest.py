@@ -16,6 +16,7 @@ import pytest
 
 from inference.client import EngineClient
 from inference.testing import EngineProcess, UpstreamProcess, script_text, scripted_process
+from inference.testing.upstream import BLOCK_TOKENS
 from inference.types import EngineStats, GenerateRequest, Owner, Sampling, Segment
 from tests.patience import PATIENCE_S
 
@@ -28,18 +29,27 @@ OWNER = Owner("tenant", "user")
 
 @dataclass(slots=True)
 class Target:
-    """One implementation under test. `keeps_kv`: it holds a conversation's KV itself, so it can drop it."""
+    """One implementation under test.
+
+    `keeps_kv`: it holds a conversation's KV itself, so it can drop it. `ends_by_itself`: its model was trained, and
+    stops when it has said all. `word` is one token each time that it is repeated. `block_tokens`: only whole blocks of
+    so many tokens are found again.
+    """
 
     kind: str
     engine: EngineProcess
     plays_scripts: bool = True
     keeps_kv: bool = True
+    ends_by_itself: bool = False
+    word: str = "y"
+    block_tokens: int = 1
 
     def request(self, num_tokens: int, *, delay_ms: float = 5, **sampling: object) -> GenerateRequest:
         """A request whose answer has exactly `num_tokens` tokens."""
         text = script_text(tokens=num_tokens, delay_ms=delay_ms) if self.plays_scripts else "Tell me a story"
-        chosen = replace(Sampling(temperature=0.0, max_tokens=num_tokens), **sampling)  # type: ignore[arg-type]
-        return ask(text, chosen)
+        least = num_tokens if self.ends_by_itself else 0
+        chosen = Sampling(temperature=0.0, max_tokens=num_tokens, min_tokens=least)
+        return ask(text, replace(chosen, **sampling))  # type: ignore[arg-type]
 
 
 def ask(text: str, sampling: Sampling | None = None, *, deadline_s: float = 0.0) -> GenerateRequest:
@@ -84,7 +94,7 @@ def gateway(run_folder: Path) -> Iterator[Target]:
     upstream = UpstreamProcess()
     upstream.start()
     engine = scripted_process(run_folder / "gateway", "--upstream", upstream.url, *FLAGS)
-    yield from _running(Target("gateway", engine, keeps_kv=False))
+    yield from _running(Target("gateway", engine, keeps_kv=False, block_tokens=BLOCK_TOKENS))
     upstream.stop()
 
 

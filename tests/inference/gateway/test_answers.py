@@ -8,7 +8,7 @@ import pytest
 
 from inference.core.messages import Cancel, EmbedTexts, Forget, SamplingSpec, VerifyPairs
 from inference.testing.tokenizer import END_OF_TURN, ByteTokenizer
-from inference.testing.upstream import OPENAI_FIELDS, Behaviour, refusal
+from inference.testing.upstream import BLOCK_TOKENS, OPENAI_FIELDS, Behaviour, refusal
 from inference.types import Grammar
 from tests.inference.gateway.driver import admit_of, both, only, scripted
 from tests.patience import PATIENCE_S
@@ -59,7 +59,9 @@ async def test_reused_tokens_are_told_per_answer_and_in_total() -> None:
         second = await front.answer(admit_of("b"))
         foreign = await front.answer(admit_of("c", salt=b"other"))
         assert (first.reused_prefix_tokens, first.prefilled_tokens) == (0, first.prompt_tokens)
-        assert (second.reused_prefix_tokens, second.prefilled_tokens) == (second.prompt_tokens - 1, 1)
+        whole = (second.prompt_tokens - 1) // BLOCK_TOKENS * BLOCK_TOKENS
+        assert (second.reused_prefix_tokens, second.prefilled_tokens) == (whole, second.prompt_tokens - whole)
+        assert whole > 0
         assert foreign.reused_prefix_tokens == 0
         stats = front.packs[-1].stats
         assert stats.reused_prefix_tokens == second.reused_prefix_tokens
@@ -245,14 +247,19 @@ async def test_a_request_that_is_refused_fails_alone_and_says_why(status: int) -
         assert (await front.answer(admit_of("good"))).reason == "stop"
 
 
-async def test_an_answer_is_asked_for_in_its_form_where_the_upstream_holds_it() -> None:
+async def test_an_answer_is_asked_for_in_the_form_that_the_upstream_holds() -> None:
     """Many servers take the field and know nothing of it: the probe looks at what comes."""
-    async with both() as (front, upstream):
-        assert front.ready is not None and front.ready.has_grammar
-        await front.answer(
-            scripted("a", {"sampling": SamplingSpec(grammar=Grammar("json_object"))}, text="{}")
-        )
-        assert only(upstream.received).body["response_format"] == {"type": "json_object"}
+    asked = scripted("a", {"sampling": SamplingSpec(grammar=Grammar("json_object"))}, text="{}")
+    for behaviour, field in (
+        (Behaviour(), "structured_outputs"),
+        (Behaviour(reads_grammars=False), "response_format"),
+        (Behaviour(refused_fields=frozenset({"structured_outputs"})), "response_format"),
+    ):
+        async with both(behaviour) as (front, upstream):
+            assert front.ready is not None and front.ready.has_grammar
+            await front.answer(asked)
+            body = only(upstream.received).body
+            assert {"structured_outputs", "response_format"} & set(body) == {field}
     for unable in (Behaviour(holds_schemas=False), Behaviour(known_fields=OPENAI_FIELDS)):
         async with both(unable) as (front, _upstream):
             assert front.ready is not None and not front.ready.has_grammar

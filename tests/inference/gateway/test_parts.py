@@ -14,9 +14,11 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from llguidance import LLMatcher
 
 from inference.config import EngineConfig
-from inference.core.messages import SamplingSpec, TokenOut
+from inference.core.grammar import Compiler
+from inference.core.messages import SamplingSpec, TokenOut, Vocabulary
 from inference.front.tokenizer import Tokenizer
 from inference.gateway.address import check_upstream, parse_address
 from inference.gateway.completion import MAX_CONNECTS, MIN_WAIT_S, Completions
@@ -80,22 +82,52 @@ def test_every_field_of_the_core_s_sampling_has_a_place_in_the_request() -> None
     assert set(SamplingSpec.__struct_fields__) == {
         "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty",
         "seed", "logprobs", "min_tokens", "logit_bias", "grammar",
+        "speculate",
     }  # fmt: skip
 
 
-def test_the_form_of_an_answer_is_asked_for_in_the_upstream_s_words() -> None:
-    def told(grammar: Grammar) -> dict[str, Any]:
-        body = body_of(admit_of("a", sampling=SamplingSpec(grammar=grammar)), EVERYTHING, ByteTokenizer)
-        return {name: body[name] for name in ("response_format", "structured_outputs") if name in body}
+def told(grammar: Grammar, dialect: Dialect) -> dict[str, Any]:
+    body = body_of(admit_of("a", sampling=SamplingSpec(grammar=grammar)), dialect, ByteTokenizer)
+    return {name: body[name] for name in ("response_format", "structured_outputs") if name in body}
 
-    schema = {"type": "object", "properties": {"z": {}, "a": {}}}
-    assert told(Grammar("json_object")) == {"response_format": {"type": "json_object"}}
-    given = told(Grammar("json_schema", json.dumps(schema)))["response_format"]["json_schema"]
-    assert given["schema"] == schema and list(given["schema"]["properties"]) == ["z", "a"] and given["strict"]
-    assert told(Grammar("lark", "start: /a+/")) == {"structured_outputs": {"grammar": "start: /a+/"}}
-    unable = replace(EVERYTHING, holds_grammars=False)
+
+LARK_TEXT = Grammar("lark", "start: /a+/")
+
+
+def test_an_upstream_that_reads_grammars_gets_rules_without_what_only_our_library_understands() -> None:
+    """xgrammar, which vLLM takes by default, answers `%llguidance` with an error."""
+    schema = '{"type": "object", "properties": {"z": {}, "a": {}}}'
+    call = Grammar("lark", f'start: "<call>" %json {schema} "</call>"')
+    for grammar in (Grammar("json_object"), Grammar("json_schema", schema), call, LARK_TEXT):
+        rules = told(grammar, EVERYTHING)["structured_outputs"]["grammar"]
+        assert rules.startswith("start: ") and "%llguidance" not in rules
+        assert ("%json" in rules) == ('"item_separator"' in rules)
     with pytest.raises(Refused):
-        body_of(admit_of("a", sampling=SamplingSpec(grammar=Grammar("json_object"))), unable, ByteTokenizer)
+        told(Grammar("json_schema", "{"), EVERYTHING)
+
+
+@pytest.mark.parametrize("blanks", [0, 1, 32, 33])
+def test_blanks_between_the_parts_of_json_have_an_end(blanks: int) -> None:
+    """In the library as we have it; the older one in vLLM is asked in `make gateway-vllm`."""
+    end = 256
+    compiler = Compiler(Vocabulary([*(bytes([byte]) for byte in range(end)), b"<end>"], [end], [end]))
+    rules = told(Grammar("json_object"), EVERYTHING)["structured_outputs"]["grammar"]
+    matcher = LLMatcher(compiler._tokenizer, f'%llguidance {{"no_forcing": true}}\n{rules}')
+    space = " " * blanks
+    answer = f'{{"a"{space}:{space}1{space},{space}"b":2}}'.encode()
+    assert (matcher.validate_tokens(list(answer)) == len(answer)) is (blanks <= 32)
+
+
+def test_elsewhere_json_is_asked_for_in_openais_words_and_nothing_else_is() -> None:
+    dialect = replace(EVERYTHING, reads_grammars=False)
+    schema = {"type": "object", "properties": {"z": {}, "a": {}}}
+    assert told(Grammar("json_object"), dialect) == {"response_format": {"type": "json_object"}}
+    given = told(Grammar("json_schema", json.dumps(schema)), dialect)["response_format"]["json_schema"]
+    assert given["schema"] == schema and list(given["schema"]["properties"]) == ["z", "a"] and given["strict"]
+    unable = replace(EVERYTHING, holds_grammars=False)
+    for grammar, less in ((LARK_TEXT, dialect), (Grammar("json_object"), unable)):
+        with pytest.raises(Refused):
+            told(grammar, less)
 
 
 def test_no_top_k_is_said_as_every_version_understands_it() -> None:
