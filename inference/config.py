@@ -51,6 +51,13 @@ class EngineConfig:
         "Mistral, Qwen2, Qwen3), transformers always those of that library.",
         choices=("auto", "transformers"),
     )
+    kernels: str = setting(
+        "ENGINE_KERNELS",
+        "auto",
+        "Small operations of fused layers on a CPU: auto takes those in C++ where make models compiled them, else "
+        "plain torch; native refuses to start without them; torch never takes them.",
+        choices=("auto", "native", "torch"),
+    )
     threads: int = setting(
         "ENGINE_THREADS", 0, "Threads of the core on CPU; 0 takes every core.", between=(0, 512)
     )

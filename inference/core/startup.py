@@ -36,6 +36,7 @@ from inference.models.device_memory import meter_of
 from inference.models.embedder import Embedder
 from inference.models.encoders import load_encoders
 from inference.models.errors import ModelNotUsable
+from inference.models.fused.choice import kernels_for
 from inference.models.kv_tensors import KvShape, KvTensors
 from inference.models.loader import LoadedModel, load_served
 from inference.models.precision import dtype_name
@@ -66,7 +67,8 @@ def start_core(
 ) -> Core:
     """Load, join and warm everything. Raises ModelNotUsable with one line that people can act on."""
     say(f"loading {model_folder.name}")
-    model = load_served(model_folder, config.dtype, config.device, config.layers)
+    kernels = kernels_for(config.kernels, config.data_dir)
+    model = load_served(model_folder, config.dtype, config.device, config.layers, kernels=kernels)
     say(model.network.description)
     encoders = load_encoders(embed_folder, verify_folder, config.device, say=say)
     core = assemble(config, model, encoders.embedder, encoders.verifier, salt_id=salt_id)

@@ -21,6 +21,7 @@ from safetensors import SafetensorError
 from inference.models import attention
 from inference.models.errors import ModelNotUsable
 from inference.models.fingerprint import fingerprint
+from inference.models.fused.choice import KernelsFor, plain_kernels
 from inference.models.fused.recognise import fuse, is_llama_shaped
 from inference.models.network import Network, TransformersNetwork
 from inference.models.precision import choose_device, choose_dtype, dtype_name
@@ -62,16 +63,24 @@ class LoadedModel:
         return self.num_layers * 2 * self.num_kv_heads * self.head_dim * self.dtype.itemsize
 
 
-def load_served(folder: Path, dtype: str = "auto", device: str = "auto", layers: str = "auto") -> LoadedModel:
+def load_served(
+    folder: Path,
+    dtype: str = "auto",
+    device: str = "auto",
+    layers: str = "auto",
+    kernels: KernelsFor = plain_kernels,
+) -> LoadedModel:
     """The model of `folder` with the network that the engine runs over paged KV.
 
-    `layers`: auto takes the fused ones where the model has their shape, transformers never. Raises ModelNotUsable.
+    `layers`: auto takes the fused ones where the model has their shape, transformers never. `kernels` gives the small
+    operations that fit a dtype on a device. Raises ModelNotUsable.
     """
     attention.register()
     loaded = load_causal_lm(folder, dtype, device, attention.ATTENTION_NAME)
     if layers == "transformers" or not is_llama_shaped(loaded.model):
         return loaded
-    return replace(loaded, model=None, network=fuse(loaded.model, loaded.sliding_windows))
+    operations = kernels(loaded.dtype, loaded.device)
+    return replace(loaded, model=None, network=fuse(loaded.model, loaded.sliding_windows, operations))
 
 
 def load_causal_lm(

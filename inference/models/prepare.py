@@ -1,4 +1,5 @@
-"""Makes the two model folders ready before anything is started: `python -m inference.models.prepare`.
+"""Makes the two model folders and the compiled kernels ready before anything is started: `python -m
+inference.models.prepare`.
 
 Knows the settings MODEL, EMBED_MODEL and DATA_DIR, progress lines and exit codes. Ends at once when all is done.
 """
@@ -14,6 +15,7 @@ from inference import settings
 from inference.config import EngineConfig
 from inference.models import store
 from inference.models.errors import ModelError, ModelNotUsable
+from inference.models.fused.native import build
 from inference.models.resolve import Say, resolve
 
 
@@ -47,6 +49,8 @@ def _prepare(config: EngineConfig, verifies: bool) -> None:
             say(f"verifying {folder}")
             store.verify(folder)
         say(f"{variable} is ready in {folder}")
+    if config.kernels != "torch" and (library := build.built(config.data_dir, say)) is not None:
+        say(f"kernels are ready in {library.parent}")
 
 
 def _resolved(variable: str, spec: str, data_dir: str, say: Say) -> Path:

@@ -46,6 +46,17 @@ class Kernels(Protocol):
         """Adds `more` to the states in place and norms them."""
         ...
 
+    def norm_heads(
+        self,
+        projected: torch.Tensor,
+        query_norm: torch.Tensor,
+        key_norm: torch.Tensor,
+        num_heads: int,
+        eps: float,
+    ) -> None:
+        """Norms every head of the queries and of the keys on its own, in place (Qwen3); rows are those of `place`."""
+        ...
+
     def gate(self, widened: torch.Tensor) -> torch.Tensor:
         """silu of the first half of each row, times the second half."""
         ...
@@ -79,6 +90,22 @@ class PlainKernels:
     ) -> torch.Tensor:
         states += more
         return self.norm(states, weight, eps)
+
+    def norm_heads(
+        self,
+        projected: torch.Tensor,
+        query_norm: torch.Tensor,
+        key_norm: torch.Tensor,
+        num_heads: int,
+        eps: float,
+    ) -> None:
+        heads = projected.view(len(projected), -1, len(query_norm))
+        num_keys = (heads.shape[1] - num_heads) // 2
+        for part, weight in (
+            (heads[:, :num_heads], query_norm),
+            (heads[:, num_heads : num_heads + num_keys], key_norm),
+        ):
+            part.copy_(self.norm(part, weight, eps))
 
     def gate(self, widened: torch.Tensor) -> torch.Tensor:
         gate, through = widened.chunk(2, -1)

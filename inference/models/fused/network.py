@@ -69,7 +69,9 @@ class FusedNetwork:
         for number, (layer, next_norm) in enumerate(zip(weights.layers, next_norms, strict=True)):
             projected = layer.project(normed)
             if layer.query_norm is not None and layer.key_norm is not None:
-                self._norm_heads(projected, layer.query_norm, layer.key_norm)
+                kernels.norm_heads(
+                    projected, layer.query_norm, layer.key_norm, weights.num_heads, weights.eps
+                )
             queries = kernels.place(projected, rotation, batch, number, weights.num_heads)
             attended = kernels.attend(queries, batch, number, layer.scoring)
             if number == len(weights.layers) - 1:  # nobody looks at the other rows any more
@@ -78,14 +80,3 @@ class FusedNetwork:
             hidden = kernels.gate(layer.widen(normed))
             normed = kernels.add_norm(states, layer.narrow(hidden), next_norm, weights.eps)
         return weights.head(normed).float()
-
-    def _norm_heads(self, projected: torch.Tensor, query_norm: torch.Tensor, key_norm: torch.Tensor) -> None:
-        """Queries and keys of every head on their own, in place (Qwen3)."""
-        heads = projected.view(len(projected), -1, len(query_norm))
-        num_heads = self._weights.num_heads
-        num_keys = (heads.shape[1] - num_heads) // 2
-        for part, weight in (
-            (heads[:, :num_heads], query_norm),
-            (heads[:, num_heads : num_heads + num_keys], key_norm),
-        ):
-            part.copy_(self._kernels.norm(part, weight, self._weights.eps))

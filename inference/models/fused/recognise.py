@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from inference.models.attention import Scoring
-from inference.models.fused.kernels import PlainKernels
+from inference.models.fused.kernels import Kernels
 from inference.models.fused.linears import Linear, Pack, plain
 from inference.models.fused.network import FusedNetwork, Layer, Weights
 
@@ -26,7 +26,7 @@ def is_llama_shaped(model: Any) -> bool:
     return is_ours and model.config.hidden_act == "silu"
 
 
-def fuse(model: Any, windows: Sequence[int | None]) -> FusedNetwork:
+def fuse(model: Any, windows: Sequence[int | None], kernels: Kernels) -> FusedNetwork:
     """A network with the model's weights; layer by layer, how many tokens are seen (None: all).
 
     The model itself has no layers any more and must not be run.
@@ -45,7 +45,7 @@ def fuse(model: Any, windows: Sequence[int | None]) -> FusedNetwork:
         eps=config.rms_norm_eps,
     )
     model.model.layers = torch.nn.ModuleList()
-    return FusedNetwork(weights, PlainKernels(), "matrices as torch multiplies them")
+    return FusedNetwork(weights, kernels, "matrices as torch multiplies them")
 
 
 def _layer(layer: Any, window: int | None, pack: Pack) -> Layer:

@@ -15,12 +15,15 @@ import torch
 from inference import settings
 from inference.config import EngineConfig
 from inference.core.startup import assemble
+from inference.models.fused.choice import kernels_for
+from inference.models.fused.native import build
 from inference.models.loader import LoadedModel, load_causal_lm, load_served
 from inference.models.resolve import resolve
 from inference.models.tiny import write_tiny_model
 from tests.inference.core.driver import Driver
 
 UNFUSED = "-unfused"  # behind a family's name: through the layers of transformers, although ours would do
+PLAIN = "-plain"  # through our layers with small operations in plain torch
 MakeDriver = Callable[..., Driver]
 Reference = Callable[[list[int], int], list[int]]
 RandomPrompt = Callable[[int], list[int]]
@@ -33,17 +36,29 @@ def _one_thread() -> None:
 
 @pytest.fixture(scope="session")
 def load_tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], LoadedModel]:
-    """A family's tiny model by the layers that the engine would take, or by the others: `UNFUSED` behind the name."""
+    """A family's tiny model by the layers and operations that the engine would take at best, or by others: `UNFUSED`
+    or `PLAIN` behind the name."""
     loaded: dict[str, LoadedModel] = {}
+    data_dir = str(for_all_processes(tmp_path_factory))
 
     def load(name: str) -> LoadedModel:
         if name not in loaded:
-            family = name.removesuffix(UNFUSED)
+            family = name.removesuffix(UNFUSED).removesuffix(PLAIN)
             folder = write_tiny_model(tmp_path_factory.mktemp(name) / "model", family)
-            loaded[name] = load_served(folder, "fp32", "cpu", "auto" if family == name else "transformers")
+            layers = "transformers" if name.endswith(UNFUSED) else "auto"
+            kernels = "torch"
+            if not name.endswith((UNFUSED, PLAIN)) and build.built(data_dir, print) is not None:
+                kernels = "native"
+            loaded[name] = load_served(folder, "fp32", "cpu", layers, kernels=kernels_for(kernels, data_dir))
         return loaded[name]
 
     return load
+
+
+def for_all_processes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of this run, whichever of its processes asks: what is compiled is compiled once."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if own.name.startswith("popen-") else own
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ LENGTHS = [1, 5, 16, 17, 40, 100]
 
 
 @pytest.mark.parametrize(
-    "family", ["llama", "llama-unfused", "qwen2", "qwen3", "mistral", "gemma2", "gemma3_text"]
+    "family", ["llama", "llama-plain", "llama-unfused", "qwen2", "qwen3", "mistral", "gemma2", "gemma3_text"]
 )
 def test_a_batch_answers_like_generate(make_driver, random_prompt, reference, family) -> None:
     driver = make_driver(family)
@@ -20,7 +20,7 @@ def test_a_batch_answers_like_generate(make_driver, random_prompt, reference, fa
         assert driver.ids(request) == reference(request.prompt_ids, 20, family)
 
 
-@pytest.mark.parametrize("family", ["llama", "qwen2"])
+@pytest.mark.parametrize("family", ["llama", "llama-plain", "qwen2"])
 def test_batched_equals_alone_in_any_order(make_driver, random_prompt, family) -> None:
     prompts = [random_prompt(length) for length in LENGTHS]
     alone = [make_driver(family).generate(admit(prompt, max_tokens=12)) for prompt in prompts]
@@ -34,7 +34,7 @@ def test_batched_equals_alone_in_any_order(make_driver, random_prompt, family) -
         assert [answers[tuple(prompt)] for prompt in prompts] == alone
 
 
-@pytest.mark.parametrize("family", ["llama", "llama-unfused", "gemma2", "gemma3_text"])
+@pytest.mark.parametrize("family", ["llama", "llama-plain", "llama-unfused", "gemma2", "gemma3_text"])
 def test_chunked_prefill_equals_whole_prefill(make_driver, random_prompt, family) -> None:
     prompt = random_prompt(150)
     whole, chunked = make_driver(family), make_driver(family, step_tokens=16)

@@ -8,7 +8,7 @@ from tests.inference.exactness import core_rules, front_rules
 
 # Grouped KV heads and tied embeddings; attention biases; norms of heads; softcaps with alternating windows; windows.
 UNFUSED = ["llama-unfused", "qwen3-unfused", "gemma2", "gemma3_text"]
-FAMILIES = ["llama", "qwen2", "qwen3", *UNFUSED]
+FAMILIES = ["llama", "llama-plain", "qwen2", "qwen3", "qwen3-plain", *UNFUSED]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -15,6 +15,7 @@ def ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MODEL", str(write_tiny_model(tmp_path / "chat")))
     monkeypatch.setenv("EMBED_MODEL", str(write_tiny_embedder(tmp_path / "embed")))
     monkeypatch.setenv("DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("ENGINE_KERNELS", "torch")  # tests/inference/models/fused compile the others
     return tmp_path
 
 
