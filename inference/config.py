@@ -51,6 +51,12 @@ class EngineConfig:
         "Mistral, Qwen2, Qwen3), transformers always those of that library.",
         choices=("auto", "transformers"),
     )
+    weights: str = setting(
+        "ENGINE_WEIGHTS",
+        "same",
+        "What the fused layers keep matrices in: same as ENGINE_DTYPE, or int8, which is less to read and less exact.",
+        choices=("same", "int8"),
+    )
     kernels: str = setting(
         "ENGINE_KERNELS",
         "auto",

@@ -68,7 +68,7 @@ def start_core(
     """Load, join and warm everything. Raises ModelNotUsable with one line that people can act on."""
     say(f"loading {model_folder.name}")
     kernels = kernels_for(config.kernels, config.data_dir)
-    model = load_served(model_folder, config.dtype, config.device, config.layers, kernels=kernels)
+    model = load_served(model_folder, config.dtype, config.device, config.layers, config.weights, kernels)
     say(model.network.description)
     encoders = load_encoders(embed_folder, verify_folder, config.device, say=say)
     core = assemble(config, model, encoders.embedder, encoders.verifier, salt_id=salt_id)
@@ -126,7 +126,7 @@ def assemble(
     ready = CoreReady(
         revision=model.fingerprint,
         max_context=max_context,
-        dtype=dtype_name(model.dtype),
+        dtype=model.precision,
         device=model.device,
         kv_bytes_per_token=shape.bytes_per_token,
         block_tokens=config.block_tokens,

@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 from torch.nn import functional
-from transformers import AttentionInterface
 
 from inference.models.kv_tensors import KvShape, KvTensors
 
@@ -228,5 +227,7 @@ def _attend_plain(
 
 
 def register() -> None:
-    """Make `attn_implementation=ATTENTION_NAME` known to transformers."""
+    """Make `attn_implementation=ATTENTION_NAME` known to transformers, which takes a second to import."""
+    from transformers import AttentionInterface
+
     AttentionInterface.register(ATTENTION_NAME, ragged_attention)

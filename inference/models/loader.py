@@ -11,7 +11,8 @@ engine that batches is better off with fp32 there, so `auto` asks the processor.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,11 @@ from inference.models import attention
 from inference.models.errors import ModelNotUsable
 from inference.models.fingerprint import fingerprint
 from inference.models.fused.choice import KernelsFor, plain_kernels
-from inference.models.fused.recognise import fuse, is_llama_shaped
+from inference.models.fused.int8 import int8_form
+from inference.models.fused.linears import best_form
+from inference.models.fused.recognise import Making, fuse, is_llama_shaped
 from inference.models.network import Network, TransformersNetwork
+from inference.models.plain_config import generation_eos, head_dim, read_plain_config
 from inference.models.precision import choose_device, choose_dtype, dtype_name
 
 if TYPE_CHECKING:
@@ -36,18 +40,18 @@ _SWITCHING_ROPE = {"dynamic", "longrope"}
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A causal LM in eval mode without gradients, and what its config says about its KV.
+    """A causal LM without gradients, and what its config says about its KV.
 
-    `network` is what the engine runs. `model` is None where that has taken the weights: the model can't run without.
+    `network` is what the engine runs. `model` is None where that has its own weights.
     """
 
     model: PreTrainedModel | None
     network: Network
-    config: PreTrainedConfig
     folder: Path
     dtype: torch.dtype
+    precision: str  # of weights and KV, as people are told
     device: str
-    fingerprint: str  # of weights, tokenizer, template and dtype
+    fingerprint: str  # of weights, tokenizer, template and precision
     num_layers: int
     num_kv_heads: int
     head_dim: int
@@ -68,19 +72,25 @@ def load_served(
     dtype: str = "auto",
     device: str = "auto",
     layers: str = "auto",
+    weights: str = "same",
     kernels: KernelsFor = plain_kernels,
 ) -> LoadedModel:
-    """The model of `folder` with the network that the engine runs over paged KV.
+    """The model of `folder` with the network that the engine runs over paged KV. Raises ModelNotUsable.
 
-    `layers`: auto takes the fused ones where the model has their shape, transformers never. `kernels` gives the small
-    operations that fit a dtype on a device. Raises ModelNotUsable.
+    Llama-shaped ones get our layers, unless `layers` is transformers: all others, and folders with any irregularity,
+    go through that library, which says what is wrong with them. `weights`: same as the rest, or int8; `kernels` gives
+    the small operations that fit a dtype on a device.
     """
+    device = choose_device(device)
+    if layers != "transformers":
+        loaded = _load_fused(folder, choose_dtype(dtype, device), device, weights, kernels)
+        if loaded is not None:
+            return loaded
     attention.register()
     loaded = load_causal_lm(folder, dtype, device, attention.ATTENTION_NAME)
-    if layers == "transformers" or not is_llama_shaped(loaded.model):
-        return loaded
-    operations = kernels(loaded.dtype, loaded.device)
-    return replace(loaded, model=None, network=fuse(loaded.model, loaded.sliding_windows, operations))
+    if weights != "same":
+        raise ModelNotUsable(f"ENGINE_WEIGHTS={weights} needs the fused layers, which {folder} does not get")
+    return loaded
 
 
 def load_causal_lm(
@@ -95,23 +105,63 @@ def load_causal_lm(
     config = read_config(folder)
     _refuse_unservable(folder, config)
     model: Any = _load(folder, torch_dtype, attn_implementation)
+    model.to(device)
     return LoadedModel(
-        model=model.to(device),
+        model=model,
         network=TransformersNetwork(model),
-        config=config,
         folder=folder,
         dtype=torch_dtype,
+        precision=dtype_name(torch_dtype),
         device=device,
         fingerprint=fingerprint(folder, dtype_name(torch_dtype)),
-        num_layers=config.num_hidden_layers,
-        num_kv_heads=getattr(config, "num_key_value_heads", None) or config.num_attention_heads,
-        head_dim=getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads,
-        vocab_size=config.vocab_size,
-        max_context=_max_context(config),
-        eos_ids=_eos_ids(model),
-        sliding_windows=_sliding_windows(config),
+        eos_ids=_eos_ids(model.config.eos_token_id, model.generation_config.eos_token_id),
         weight_bytes=sum(weight.numel() * weight.element_size() for weight in model.parameters()),
+        **_facts(config),
     )
+
+
+def _load_fused(
+    folder: Path, dtype: torch.dtype, device: str, weights: str, kernels: KernelsFor
+) -> LoadedModel | None:
+    """None where transformers has to load the model, or to say what is wrong with it."""
+    config: Any = read_plain_config(folder)
+    if config is None:
+        config = read_config(folder)
+        _refuse_unservable(folder, config)
+    if not is_llama_shaped(config):
+        return None
+    form = int8_form(dtype, device) if weights == "int8" else best_form(dtype, device)
+    facts = _facts(config)
+    making = Making(dtype, device, form, kernels(dtype, device))
+    fused = fuse(folder, config, facts["sliding_windows"], making)
+    if fused is None:
+        return None
+    # KV of another precision never matches, on disk neither.
+    precision = (dtype_name(dtype), *((form.description,) if weights != "same" else ()))
+    return LoadedModel(
+        model=None,
+        network=fused.network,
+        folder=folder,
+        dtype=dtype,
+        precision=", ".join(precision),
+        device=device,
+        fingerprint=fingerprint(folder, *precision),
+        eos_ids=_eos_ids(config.eos_token_id, generation_eos(folder)),
+        weight_bytes=fused.weight_bytes,
+        **facts,
+    )
+
+
+def _facts(config: Any) -> dict[str, Any]:
+    """What a config says of the KV, as `LoadedModel` names it."""
+    return {
+        "num_layers": config.num_hidden_layers,
+        "num_kv_heads": getattr(config, "num_key_value_heads", None) or config.num_attention_heads,
+        "head_dim": head_dim(config),
+        "vocab_size": config.vocab_size,
+        "max_context": _max_context(config),
+        "sliding_windows": _sliding_windows(config),
+    }
 
 
 def read_config(folder: Path) -> PreTrainedConfig:
@@ -198,11 +248,10 @@ def _max_context(config: PreTrainedConfig) -> int:
     return min(limits)
 
 
-def _eos_ids(model: PreTrainedModel) -> frozenset[int]:
+def _eos_ids(*values: int | Sequence[int] | None) -> frozenset[int]:
     """Both places count: some models name the end of a turn in one and the end of a text in the other."""
     ids: set[int] = set()
-    for source in (model.config, model.generation_config):
-        value = getattr(source, "eos_token_id", None)
+    for value in values:
         ids |= {value} if isinstance(value, int) else set(value or ())
     return frozenset(ids)
 

@@ -1,6 +1,6 @@
 """Which number format the weights are kept in.
 
-Knows the names of the setting ENGINE_DTYPE and which processors compute bf16 natively.
+Knows the names of the setting ENGINE_DTYPE, which processors compute bf16 natively, and how Linux describes one.
 """
 
 from __future__ import annotations
@@ -40,11 +40,15 @@ def dtype_name(dtype: torch.dtype) -> str:
     return next(name for name, known in _DTYPES.items() if known is dtype)
 
 
-def _cpu_computes_bf16() -> bool:
-    if not CPU_DESCRIPTION.is_file():
-        return False
-    lines = CPU_DESCRIPTION.read_text(encoding="utf-8").splitlines()
-    flags = next(
-        (line.partition(":")[2].split() for line in lines if line.startswith(("flags", "Features"))), []
+def processor_flags(description: Path) -> frozenset[str]:
+    """What the processor can do, by Linux's names; nothing where the file is missing."""
+    if not description.is_file():
+        return frozenset()
+    lines = description.read_text(encoding="utf-8").splitlines()
+    return frozenset(
+        next((line.partition(":")[2].split() for line in lines if line.startswith(("flags", "Features"))), [])
     )
-    return not _NATIVE_BF16_FLAGS.isdisjoint(flags)
+
+
+def _cpu_computes_bf16() -> bool:
+    return not _NATIVE_BF16_FLAGS.isdisjoint(processor_flags(CPU_DESCRIPTION))

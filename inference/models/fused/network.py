@@ -35,7 +35,7 @@ class Layer:
 class Weights:
     """All of a model. `frequencies` (head_dim / 2,) fp32 turn queries and keys by position, times `rotary_scale`."""
 
-    embedding: torch.Tensor  # (vocabulary, width)
+    embedding: torch.Tensor  # (vocabulary, width), in the dtype of its file where it lies there
     layers: Sequence[Layer]
     norm: torch.Tensor
     head: Linear
@@ -63,7 +63,7 @@ class FusedNetwork:
     ) -> torch.Tensor:
         weights, kernels = self._weights, self._kernels
         rotation = Rotation.of(positions, weights.frequencies, weights.rotary_scale)
-        states = weights.embedding[token_ids]
+        states = weights.embedding[token_ids].to(weights.norm.dtype)
         normed = kernels.norm(states, weights.layers[0].norm, weights.eps)
         next_norms = [*(layer.norm for layer in weights.layers[1:]), weights.norm]
         for number, (layer, next_norm) in enumerate(zip(weights.layers, next_norms, strict=True)):
