@@ -41,7 +41,8 @@ class FakeEngine:
         url, loop, stop = started.result()
         door = IdsDoor(url, "fake") if self.speaks == "vllm" else LlamaCppDoor(url)
         try:
-            yield Opened(door, Child(os.getpid(), 0.5), {"version": f"fake {self.speaks}", "dtype": "bf16"})
+            about = {"version": f"fake {self.speaks}", "dtype": "bf16"}
+            yield Opened(door, Child(os.getpid(), 0.5), about, url)
         finally:
             loop.call_soon_threadsafe(stop.set)
             thread.join()
@@ -54,7 +55,9 @@ class FakeEngine:
         await server.stop()
 
     async def _answer(self, request: HttpRequest) -> HttpAnswer:
-        body = json.loads(request.body)
+        if request.path == "/v1/models":
+            return HttpAnswer(body=json.dumps({"data": [{"id": "fake", "max_model_len": 2048}]}).encode())
+        body = json.loads(request.body or b"{}")
         self.received.append(body)
         events = self._as_vllm if request.path == "/v1/completions" else self._as_llamacpp
         return HttpAnswer(events=events(body))
@@ -65,8 +68,9 @@ class FakeEngine:
 
     async def _as_vllm(self, body: dict[str, Any]) -> AsyncGenerator[str]:
         num = body["max_tokens"] - self._too_few
-        for _ in range(num):
-            yield json.dumps({"choices": [{"text": WORD, "token_ids": [TOKEN]}]})
+        for left in reversed(range(num)):
+            end = None if left else "length"
+            yield json.dumps({"choices": [{"text": WORD, "token_ids": [TOKEN], "finish_reason": end}]})
         yield json.dumps({"choices": [], "usage": {"completion_tokens": num}})
         yield "[DONE]"
 

@@ -14,6 +14,7 @@ from tests.bench.engines import report, results
 from tests.bench.engines.__main__ import CHOICES, FIGURES, PAGE, main
 from tests.bench.engines.asks import STOP
 from tests.bench.engines.every import ENGINES, Entry
+from tests.bench.engines.gateway import Gateway
 from tests.bench.engines.goals import LLAMA, OURS, OWN, VLLM
 from tests.bench.engines.ours import Ours, Site
 from tests.bench.engines.report import Label
@@ -34,7 +35,7 @@ def run(tiny: Path, folder: Path, engines: dict[str, Entry], *arguments: str) ->
     return results.read(folder / "b.json")
 
 
-def entry(engine: FakeEngine | Ours | Site) -> Entry:
+def entry(engine: FakeEngine | Ours | Site | Gateway) -> Entry:
     return Entry(Label(f"a {engine.peer}", engine.peer), engine)
 
 
@@ -57,6 +58,17 @@ def test_ours_and_two_peers_are_asked_the_same_and_a_page_tells_it(tiny: Path, t
     assert "## How it is measured" in page
     for picture in tmp_path.glob("*.svg"):
         ET.parse(picture)
+
+
+def test_the_gateway_is_measured_over_another_engine_with_the_ids_that_this_one_is_asked_for_alone(
+    tiny: Path, tmp_path: Path
+) -> None:
+    alone, upstream = FakeEngine("vllm"), FakeEngine("vllm", "gateway")
+    engines = {VLLM: entry(alone), "gateway-vllm": entry(Gateway(upstream.open))}
+    known = run(tiny, tmp_path, engines, "--workload=b")
+    assert all(set(measured.figures) == {"b"} for measured in known.engines.values())
+    prompts = {tuple(body["prompt"]) for body in upstream.received if body.get("min_tokens")}
+    assert prompts == {tuple(body["prompt"]) for body in alone.received}
 
 
 def test_a_run_of_one_peer_keeps_what_others_found(tiny: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from tests.bench.engines.gateway import Gateway
 from tests.bench.engines.goals import BETTER, CONTINUOUS, LLAMA, LLAMA_Q8, ONE_BY_ONE, OURS, SITE, VLLM
 from tests.bench.engines.ours import Ours, Site
 from tests.bench.engines.peers import LlamaCpp, Opened, Place, Transformers, Vllm
@@ -38,6 +39,7 @@ ENGINES: dict[str, Entry] = {
     LLAMA: Entry(Label("llama.cpp bf16", "llama.cpp"), LlamaCpp("BF16")),
     LLAMA_Q8: Entry(Label("llama.cpp Q8_0", "Q8_0"), LlamaCpp("Q8_0"), ("a", "b", "c")),
     VLLM: Entry(Label("vLLM for CPU bf16", "vLLM"), Vllm()),
+    "gateway-vllm": Entry(Label("ours, as a gateway over that vLLM", "gateway"), Gateway(), ("a", "b")),
     ONE_BY_ONE: Entry(Label("transformers, one by one", "one by one"), Transformers("one"), ("a", "c")),
     "transformers-static": Entry(
         Label("transformers, padded batches", "padded"), Transformers("static"), ("a", "b")
