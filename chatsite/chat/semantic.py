@@ -192,7 +192,8 @@ def history_hash(segments: Sequence[Segment]) -> str:
 
 def canonical(sampling: Sampling) -> str:
     """Everything that changes the output and was given; equal requests give equal strings."""
-    given = {name: value for name, value in asdict(sampling).items() if value not in (None, ())}
+    changing = replace(sampling, speculate=None)
+    given = {name: value for name, value in asdict(changing).items() if value not in (None, ())}
     return json.dumps(given, sort_keys=True)
 
 

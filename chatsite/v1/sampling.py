@@ -93,6 +93,7 @@ def sampling_of(
         logit_bias=_biases(request.logit_bias or {}),
         stop_ids=tuple(request.stop_token_ids or ()),
         grammar=grammar,
+        speculate=request.speculate,
     )
 
 

@@ -108,6 +108,7 @@ class Asked(msgspec.Struct):
     stop: str | list[str] | None = None
     min_tokens: int | None = None
     stop_token_ids: list[Annotated[int, msgspec.Meta(ge=0, le=MAX_TOKEN_ID)]] | None = None
+    speculate: bool | None = None
     logit_bias: dict[str, float] | None = None
     n: int | None = None
     user: str | None = None

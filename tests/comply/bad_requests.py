@@ -41,7 +41,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
 COMMON = (
     "model", "stream", "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty",
     "frequency_penalty", "seed", "stop", "min_tokens", "stop_token_ids", "logit_bias", "n", "user", "prompt_cache_key",
-    "service_tier", "priority", "truncation", "max_tokens", "unknown_field", "",
+    "speculate", "service_tier", "priority", "truncation", "max_tokens", "unknown_field", "",
 )  # fmt: skip
 MESSAGES: tuple[Any, ...] = (
     [USER], [USER, USER], [{"role": "system", "content": "x"}], [{"role": "developer", "content": "x"}, USER],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -13,6 +14,7 @@ import openai
 import pytest
 
 from chatsite.chat.reply import engine_request
+from chatsite.chat.semantic import canonical
 from chatsite.chat.turn import Caller, Turn
 from chatsite.v1.schema import parse_chat
 from chatsite.v1.turns import chat_turns
@@ -169,10 +171,15 @@ def test_logprobs_without_alternatives(http: httpx2.Client, model: str) -> None:
 
 
 def test_biases_ends_and_priority_reach_the_engine() -> None:
-    (turn,) = turns(logit_bias={"7": -100, "3": 2.5}, min_tokens=4, stop_token_ids=[9], priority=3)
+    (turn,) = turns(
+        logit_bias={"7": -100, "3": 2.5}, min_tokens=4, stop_token_ids=[9], priority=3, speculate=False
+    )
     asked = engine_request(turn)
     assert asked.sampling.logit_bias == ((3, 2.5), (7, -100))
     assert (asked.sampling.min_tokens, asked.sampling.stop_ids, asked.priority) == (4, (9,), 3)
+    assert asked.sampling.speculate is False
+    # It changes no answer, so it keeps none apart.
+    assert canonical(asked.sampling) == canonical(replace(asked.sampling, speculate=None))
 
 
 def test_a_token_that_the_model_does_not_have_is_refused(http: httpx2.Client, model: str) -> None:
