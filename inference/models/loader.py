@@ -78,8 +78,8 @@ def load_served(
     """The model of `folder` with the network that the engine runs over paged KV. Raises ModelNotUsable.
 
     Llama-shaped ones get our layers, unless `layers` is transformers: all others, and folders with any irregularity,
-    go through that library, which says what is wrong with them. `weights`: same as the rest, or int8; `kernels` gives
-    the small operations that fit a dtype on a device.
+    go through that library, which says what is wrong with them. `weights`: same as the rest, int8 or w8a8 (`int8`).
+    `kernels` gives the small operations that fit a dtype on a device.
     """
     device = choose_device(device)
     if layers != "transformers":
@@ -130,7 +130,7 @@ def _load_fused(
         _refuse_unservable(folder, config)
     if not is_llama_shaped(config):
         return None
-    form = int8_form(dtype, device) if weights == "int8" else best_form(dtype, device)
+    form = best_form(dtype, device) if weights == "same" else int8_form(weights, dtype, device)
     facts = _facts(config)
     making = Making(dtype, device, form, kernels(dtype, device))
     fused = fuse(folder, config, facts["sliding_windows"], making)

@@ -1,13 +1,13 @@
 """Matrices in whole numbers of one byte: half of what bf16 reads, a quarter of fp32.
 
-Each output has its own scale, the largest weight of its row over 127; zero stays zero. A weight is kept once, in one
-of two forms. Where the processor multiplies bytes (VNNI, AMX) the states of a step become bytes, too, each row by its
-own scale. Elsewhere oneDNN's product of bytes overflows between two of them, so only the weight is bytes and
-the states stay what they are.
+Each output has its own scale, the largest weight of its row over 127; zero stays zero. There are two forms, and each
+keeps a weight once; side by side they would need as much memory as bf16. `int8` leaves the states of a step as they
+are; few rows are quick so, for more the weight is widened each time. `w8a8` makes bytes of the states, too, each row by
+its own scale: quick for any number of rows, but states have outliers that make a row coarse. Against fp32 it
+lies eight times further away than the other (docs/engine/precision.md).
 
-Weights of both forms side by side would cost as much memory as bf16. It would gain little: one token, two threads, all
-matrices of SmolLM2-135M: 5.0 ms with states as they are, 6.1 with bytes, of which 1.0 makes them; 16 tokens: 16.7
-and 8.9; 64: 58.4 and 17.5 (packed bf16: 7.8, 10.5, 25.0).
+All matrices of SmolLM2-135M but the head, ms of two threads, in bf16 (packed), int8 by torch's product, w8a8: one token
+5.4, 4.1, 5; 4 tokens 6.3, 4.6, 5; 16 tokens 9.2, 14.5, 8; 64 tokens 21.5, 47, 17.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from inference.models.precision import CPU_DESCRIPTION, processor_flags
 LARGEST = 127
 ROWS_AT_ONCE = 2048  # a wide copy of the whole head would be the most memory that a start needs
 BYTE_PRODUCTS = {"avx512_vnni", "avx_vnni", "amx_int8"}
-# torch's product of states with bytes takes each row of states by itself: from more rows on, the weight is widened.
-MAX_ROWS_ONE_BY_ONE = 4
+# torch's product of states with bytes takes each row by itself; from more on, widening the weight costs less.
+MAX_ROWS_ONE_BY_ONE = 8
 
 
 def quantised(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -68,15 +68,14 @@ def both_bytes(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:
 
 
 def weight_bytes(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:
-    """Weights in bytes, states as they are; few rows by torch's own product, which is quick in bf16 only."""
+    """Weights in bytes, states as they are: few rows by torch's own product, which is quick in bf16 only."""
     numbers, scales = quantised(weight)
-    halved_scales = scales.to(torch.bfloat16)
-    scales = scales.to(weight.dtype)
+    short_scales, scales = scales.to(torch.bfloat16), scales.to(weight.dtype)
 
     def product(states: torch.Tensor) -> torch.Tensor:
-        result: torch.Tensor
-        if len(states) <= MAX_ROWS_ONE_BY_ONE and states.dtype is torch.bfloat16:
-            result = torch.ops.aten._weight_int8pack_mm(states, numbers, halved_scales)
+        if len(states) <= MAX_ROWS_ONE_BY_ONE:
+            short = torch.ops.aten._weight_int8pack_mm(states.to(torch.bfloat16), numbers, short_scales)
+            result: torch.Tensor = short.to(states.dtype)
         else:
             result = functional.linear(states, numbers.to(states.dtype)) * scales
         return result if bias is None else result + bias
@@ -84,13 +83,20 @@ def weight_bytes(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:
     return product
 
 
-BOTH = Form("matrices and their inputs in int8", both_bytes, copies=True, bytes_per_weight=1)
-WEIGHTS = Form("matrices in int8", weight_bytes, copies=True, bytes_per_weight=1)
+INT8 = Form("matrices in int8", weight_bytes, copies=True, bytes_per_weight=1)
+W8A8 = Form("matrices and their inputs in int8", both_bytes, copies=True, bytes_per_weight=1)
 
 
-def int8_form(dtype: torch.dtype, device: str, description: Path = CPU_DESCRIPTION) -> Form:
-    """That of this processor; `description` is where Linux describes it. Raises ModelNotUsable for accelerators."""
+def int8_form(weights: str, dtype: torch.dtype, device: str, description: Path = CPU_DESCRIPTION) -> Form:
+    """That of ENGINE_WEIGHTS, int8 or w8a8. Raises ModelNotUsable where this machine doesn't compute it.
+
+    `description` is where Linux describes the processor.
+    """
     if torch.device(device).type != "cpu":
-        raise ModelNotUsable(f"ENGINE_WEIGHTS=int8 is for processors; on {device} take bf16 or fp16")
-    multiplies_bytes = not BYTE_PRODUCTS.isdisjoint(processor_flags(description))
-    return BOTH if multiplies_bytes and works(both_bytes, dtype) else WEIGHTS
+        raise ModelNotUsable(f"ENGINE_WEIGHTS={weights} is for processors; on {device} take bf16 or fp16")
+    if weights == "int8":
+        return INT8
+    # oneDNN's product of bytes overflows on others: two of them are summed in 16 bits.
+    if BYTE_PRODUCTS.isdisjoint(processor_flags(description)) or not works(both_bytes, dtype):
+        raise ModelNotUsable(f"ENGINE_WEIGHTS={weights} needs a processor with VNNI or AMX; take int8")
+    return W8A8

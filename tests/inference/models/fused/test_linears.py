@@ -21,8 +21,8 @@ def _random(*size: int) -> torch.Tensor:
 def _forms(dtype: torch.dtype) -> list[Form]:
     wanted = [
         (linears.packed, linears.PACKED),
-        (int8.both_bytes, int8.BOTH),
-        (int8.weight_bytes, int8.WEIGHTS),
+        (int8.both_bytes, int8.W8A8),
+        (int8.weight_bytes, int8.INT8),
     ]
     return [linears.PLAIN, *(form for pack, form in wanted if linears.works(pack, dtype))]
 
@@ -39,7 +39,7 @@ def _error(form: Form, dtype: torch.dtype, num_rows: int, bias: torch.Tensor | N
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("num_rows", [1, 4, 5, 33])
 def test_every_form_multiplies_like_the_weight(dtype: torch.dtype, num_rows: int) -> None:
-    limits = {linears.PLAIN: 0.005, linears.PACKED: 0.005, int8.BOTH: 0.02, int8.WEIGHTS: 0.02}
+    limits = {linears.PLAIN: 0.005, linears.PACKED: 0.005, int8.W8A8: 0.02, int8.INT8: 0.02}
     for form in _forms(dtype):
         for bias in (None, _random(96)):
             assert _error(form, dtype, num_rows, bias) < limits[form], form.description
@@ -72,7 +72,7 @@ def test_int8_keeps_every_number_within_half_a_step() -> None:
 
 
 @pytest.mark.parametrize("broken", [torch.nan, torch.inf])
-@pytest.mark.parametrize("form", [int8.BOTH, int8.WEIGHTS])
+@pytest.mark.parametrize("form", [int8.W8A8, int8.INT8])
 def test_broken_states_stay_broken_and_alone(form: Form, broken: float) -> None:
     if not linears.works(form.pack, torch.float32):
         pytest.skip("this processor has no such product")
@@ -84,20 +84,25 @@ def test_broken_states_stay_broken_and_alone(form: Form, broken: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "form"),
-    [("avx2 avx512_vnni", int8.BOTH), ("avx2 avx_vnni", int8.BOTH), ("avx2 avx512f", int8.WEIGHTS)],
+    ("flags", "is_served"), [("avx512_vnni", True), ("avx_vnni", True), ("avx512f", False)]
 )
 def test_states_become_bytes_only_where_their_sums_are_exact(
-    flags: str, form: Form, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    flags: str, is_served: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(int8, "works", lambda *_: True)
-    (tmp_path / "cpuinfo").write_text(f"flags : fpu {flags}\n")
-    assert int8.int8_form(torch.float32, "cpu", tmp_path / "cpuinfo") is form
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text(f"flags : fpu avx2 {flags}\n")
+    assert int8.int8_form("int8", torch.float32, "cpu", cpuinfo) is int8.INT8
+    if is_served:
+        assert int8.int8_form("w8a8", torch.float32, "cpu", cpuinfo) is int8.W8A8
+    else:
+        with pytest.raises(ModelNotUsable, match="w8a8 needs a processor with VNNI"):
+            int8.int8_form("w8a8", torch.float32, "cpu", cpuinfo)
 
 
 def test_int8_is_refused_on_an_accelerator() -> None:
     with pytest.raises(ModelNotUsable, match="int8 is for processors"):
-        int8.int8_form(torch.bfloat16, "cuda")
+        int8.int8_form("int8", torch.bfloat16, "cuda")
 
 
 def test_what_this_torch_lacks_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:

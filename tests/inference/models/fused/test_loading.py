@@ -109,7 +109,7 @@ def test_no_plain_matrix_stays_beside_a_packed_one(weights: str, is_tied: bool, 
     # Two views of one place count once.
     numbers = {each.data_ptr(): each.nbytes for each in made if each.is_floating_point()}
     table = model.vocab_size * 64 * 4
-    assert table < sum(numbers.values()) < table + 8_000 < table + model.weight_bytes
+    assert table < sum(numbers.values()) < table + 12_000 < table + model.weight_bytes
 
 
 def test_the_word_table_is_looked_up_in_its_file(tmp_path: Path) -> None:
