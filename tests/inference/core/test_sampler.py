@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from inference.core import sampler
 from inference.core.messages import SamplingSpec
-from inference.core.sampler import Row, sample, uniform
+from inference.core.sampler import Row, peaks, sample, uniform
 
 VOCABULARY = 2000
 
@@ -23,6 +23,20 @@ def logits() -> torch.Tensor:
 def draw(logits: torch.Tensor, num: int, **spec: float) -> Counter[int]:
     rows = [Row(SamplingSpec(seed=seed, **spec), [1, 2], 2) for seed in range(num)]
     return Counter(result.token for result in sample(logits.expand(num, -1), rows))
+
+
+@pytest.mark.parametrize("num_scores", [1, 127, 128, 300, 4096])
+@pytest.mark.parametrize("step", [1.0, 0.01])
+def test_peaks_are_those_of_max(num_scores: int, step: float) -> None:
+    scores = torch.randn(60, num_scores, generator=torch.Generator().manual_seed(3))
+    scores = (scores / step).round() * step  # of equals the first counts
+    scores[5, num_scores // 2] = scores[7, -1] = scores[8, 0] = scores[8, -1] = torch.nan
+    scores[9] = -math.inf
+    scores[10, -1] = math.inf
+    best, tokens = scores.max(-1)
+    found = peaks(scores)
+    assert torch.equal(found[1], tokens)
+    torch.testing.assert_close(found[0], best, rtol=0, atol=0, equal_nan=True)
 
 
 def test_the_random_number_depends_on_seed_and_position_only() -> None:

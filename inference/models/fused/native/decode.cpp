@@ -203,10 +203,15 @@ struct Work {
         const T* values[TILE_TOKENS];
         for (int64_t first = piece.first; first < piece.end; first += TILE_TOKENS) {
             const int64_t num_tokens = std::min(TILE_TOKENS, piece.end - first);
-            for (int64_t token = 0; token < num_tokens; ++token) {
-                const int64_t offset = paged.offset(table, kv_head, first + token);
-                score_all(scores.data() + token, scaled.data(), num_queries, stride, paged.keys + offset);
-                values[token] = paged.values + offset;
+            for (int64_t token = 0; token < num_tokens;) {
+                int64_t offset = paged.offset(table, kv_head, first + token);
+                const int64_t left = layout.block_tokens - (first + token) % layout.block_tokens;
+                for (const int64_t end = std::min(num_tokens, token + left); token < end; ++token) {
+                    values[token] = paged.values + offset;
+                    prefetch(values[token], layout.head_dim);
+                    score_all(scores.data() + token, scaled.data(), num_queries, stride, paged.keys + offset);
+                    offset += layout.head_dim;
+                }
             }
             for (int64_t query = 0; query < num_queries; ++query)
                 soften(scores.data() + query * TILE_TOKENS, num_tokens, results.largest[at + query],

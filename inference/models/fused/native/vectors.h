@@ -44,8 +44,16 @@ inline void store(float* to, Vec vector) {
     vector.store(to);
 }
 
+// ATen converts two vectors at a time and stores half of what it made by a mask, which nobody can read again at once:
+// where its half is known by name it takes half of the time.
 inline void store(BFloat16* to, Vec vector) {
+#if defined(CPU_CAPABILITY_AVX512)
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), at::vec::cvtfp32_bf16(vector));
+#elif defined(CPU_CAPABILITY_AVX2)
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), at::vec::cvtfp32_bf16(vector));
+#else
     at::vec::convert_float_bfloat16(vector, vector).store(to, LANES);
+#endif
 }
 
 // The first `count` numbers only.
@@ -55,6 +63,13 @@ void store(T* to, Vec vector, int64_t count) {
     float buffer[LANES];
     vector.store(buffer);
     for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(buffer[i]);
+}
+
+// Asks for numbers that are read soon.
+template <typename T>
+void prefetch(const T* numbers, int64_t count) {
+    constexpr int64_t LINE = 64 / sizeof(T);
+    for (int64_t i = 0; i < count; i += LINE) __builtin_prefetch(numbers + i);
 }
 
 inline float sum(Vec vector) {
