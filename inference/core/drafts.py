@@ -10,8 +10,10 @@ from inference.core.prompt_lookup import PromptLookup
 # Guesses in one draft: few until some were right, then more.
 FIRST_DRAFT = 2
 MAX_DRAFT = 8
-# After a draft of which less than half was right a sequence tries none for so many tokens, twice as many each time.
-FIRST_PAUSE = 4
+# After a draft of which less than this was right a sequence tries none for so many tokens, twice as many each time: one
+# right guess in four pays for the rows of all, and in free text a handful of drafts is all that is lost.
+LEAST_RIGHT = 1 / 4
+FIRST_PAUSE = 1
 MAX_PAUSE = 64
 
 
@@ -29,7 +31,7 @@ class Drafts:
 
     def judge(self, num_drafted: int, num_accepted: int, num_generated: int) -> None:
         """The first `num_accepted` guesses of a draft were right; the answer has `num_generated` tokens now."""
-        if 2 * num_accepted < num_drafted:
+        if num_accepted < LEAST_RIGHT * num_drafted:
             self.length = FIRST_DRAFT
             self._resumes_at = num_generated + self._pause
             self._pause = min(2 * self._pause, MAX_PAUSE)

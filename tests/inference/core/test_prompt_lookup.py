@@ -56,3 +56,13 @@ def test_drafts_grow_while_they_are_right_and_rest_longer_each_time_they_are_wro
     drafts.judge(2, 1, now)
     drafts.judge(2, 0, now)
     assert drafts.is_due(now + FIRST_PAUSE), "one that was right makes up for the wrong ones"
+
+
+@pytest.mark.parametrize(
+    ("num_drafted", "num_accepted", "rests"),
+    [(2, 0, True), (2, 1, False), (4, 1, False), (8, 1, True), (8, 2, False)],
+)
+def test_a_draft_that_pays_for_its_rows_is_no_reason_to_rest(num_drafted, num_accepted, rests) -> None:
+    drafts = Drafts()
+    drafts.judge(num_drafted, num_accepted, 10)
+    assert drafts.is_due(10) != rests
