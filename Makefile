@@ -7,6 +7,7 @@
 #   make bench          all engines as servers, ours and the peers that are installed (peer-llamacpp, peer-vllm)
 #   make bench-claims   what is commonly claimed, measured here
 #   make bench-cache    the semantic cache on tables of 1,000 to 100,000 rows
+#   make bench-speculation  what tokens that are looked up instead of waited for gain and cost
 #   make bench-preload  how much sooner an answer begins where the conversation was read ahead
 #   make bench-web      what the web process adds under 400 streams, and what 1,000 sockets cost
 #   make bench-page     how quick the chat page is with 500 messages, typed in while an answer comes
@@ -38,7 +39,7 @@ LLAMACPP := $(call engine,llamacpp)
 VLLM := $(call engine,vllm)
 TOOLS := $(VENV)/installed-tools-$(call key,requirements.txt requirements-dev.txt)
 
-.PHONY: run models test check lint shots comply bench peer-llamacpp peer-vllm peer-transformers bench-claims bench-cache bench-web bench-page bench-preload train-verifier simulate cache-eval peers-cache gateway-vllm clean chromium
+.PHONY: run models test check lint shots comply bench peer-llamacpp peer-vllm peer-transformers bench-claims bench-cache bench-web bench-page bench-preload bench-speculation train-verifier simulate cache-eval peers-cache gateway-vllm clean chromium
 .DELETE_ON_ERROR:
 
 run: $(PRODUCT)
@@ -109,6 +110,10 @@ bench-web: $(TOOLS)
 # About twenty minutes, alone on a quiet machine; writes docs/preloading.md and docs/preloading.json. ARGS: --quick
 bench-preload: $(TOOLS) models
 	@$(PY) -m tests.bench.preload $(ARGS)
+
+# About four minutes, alone on a quiet machine; writes docs/engine/speculation.md. ARGS: --quick, --threads N, --model FOLDER
+bench-speculation: $(TOOLS) models
+	@$(PY) -m tests.bench.speculation $(ARGS)
 
 # About two minutes, alone on a quiet machine; writes docs/page-benchmarks.md. ARGS: --quick, --messages N, --keys N
 bench-page: $(TOOLS) chromium

@@ -1,4 +1,4 @@
-"""The measurement of speculation still runs, and the page has a place for its table. A tiny model says nothing of speed."""
+"""The measurement of speculation still runs, and the page has a place for its table. No tiny model tells a speed."""
 
 from __future__ import annotations
 
