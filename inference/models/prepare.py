@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from inference import settings
@@ -43,13 +44,20 @@ def _prepare(config: EngineConfig, verifies: bool) -> None:
     def say(line: str) -> None:
         print(f"models [{time.monotonic() - start:5.1f} s] {line}", flush=True)
 
-    for variable, spec in (("MODEL", config.model), ("EMBED_MODEL", config.embed_model)):
-        folder = _resolved(variable, spec, config.data_dir, say)
-        if verifies:
-            say(f"verifying {folder}")
-            store.verify(folder)
-        say(f"{variable} is ready in {folder}")
-    if config.kernels != "torch" and (library := build.built(config.data_dir, say)) is not None:
+    with ThreadPoolExecutor(1) as beside:  # the compiler needs a core, the models mostly wait for the line
+        compiling = [] if config.kernels == "torch" else [beside.submit(_compile, config.data_dir, say)]
+        for variable, spec in (("MODEL", config.model), ("EMBED_MODEL", config.embed_model)):
+            folder = _resolved(variable, spec, config.data_dir, say)
+            if verifies:
+                say(f"verifying {folder}")
+                store.verify(folder)
+            say(f"{variable} is ready in {folder}")
+        for one in compiling:
+            one.result()
+
+
+def _compile(data_dir: str, say: Say) -> None:
+    if (library := build.built(data_dir, say)) is not None:
         say(f"kernels are ready in {library.parent}")
 
 
