@@ -148,12 +148,24 @@ def test_company_preemption_and_cancel_in_the_middle_change_nothing() -> None:
 
 
 def test_guesses_take_no_block_that_somebody_needs() -> None:
-    """Two sequences in a pool that holds them exactly: nobody goes back for the sake of a guess."""
-    core = quoting_core(num_blocks=12)
-    requests = [admit([n, *PROMPT[:7]], max_tokens=16) for n in (1, 2)]
+    """The pool holds both answers exactly. The texts turn where long drafts are tried: what these would have needed is
+    left, and nobody goes back for their sake."""
+    core, turn, end = quoting_core(num_blocks=12), 19, 49
+
+    def model(history: Sequence[int]) -> int:
+        if len(history) < turn:
+            return history[-8]
+        return len(history) + 7 if len(history) < 23 else end
+
+    core.runner.model = model
+    requests = [admit([n, *PROMPT[:7]], max_tokens=100, stop_ids=[end]) for n in (1, 2)]
     core.driver.run(*requests)
-    assert core.driver.loop.stats().preemptions == 0
-    assert [core.driver.ids(request) for request in requests] == [quoted(request) for request in requests]
+    stats = core.driver.loop.stats()
+    assert stats.preemptions == 0
+    assert stats.drafted_tokens > stats.accepted_tokens > 0
+    for request in requests:
+        assert core.driver.end(request).reason == "stop"
+        assert core.driver.ids(request) == expected(request.prompt_ids, 16, model)
 
 
 def test_broken_numbers_behind_a_wrong_guess_end_their_sequence_and_are_wiped() -> None:
