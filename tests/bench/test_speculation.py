@@ -19,7 +19,7 @@ def test_every_task_is_measured_with_every_setting(tmp_path, capsys, monkeypatch
         main(["--quick", "--threads", "1", "--model", str(write_tiny_model(tmp_path / "tiny", "llama"))]) == 0
     )
     lines = capsys.readouterr().out.splitlines()
-    rows = [line for line in lines if re.match(r"\| (quote|edit|summarise|free.*) \| [14] \|", line)]
+    rows = [line for line in lines if re.match(r"\| (quote|edit|summarise|free.*) \| [12] \|", line)]
     assert len(rows) == 10
     assert "of 20 answers" in lines[-1].lower()
 
