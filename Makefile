@@ -6,6 +6,7 @@
 #   make simulate  the scheduler under load, without a model
 #   make bench          all engines as servers, ours and the peers that are installed (peer-llamacpp, peer-vllm)
 #   make bench-claims   what is commonly claimed, measured here
+#   make bench-precision   fp32, bf16, int8: quality, speed, memory, start
 #   make bench-cache    the semantic cache on tables of 1,000 to 100,000 rows
 #   make bench-speculation  what tokens that are looked up instead of waited for gain and cost
 #   make bench-preload  how much sooner an answer begins where the conversation was read ahead
@@ -39,7 +40,7 @@ LLAMACPP := $(call engine,llamacpp)
 VLLM := $(call engine,vllm)
 TOOLS := $(VENV)/installed-tools-$(call key,requirements.txt requirements-dev.txt)
 
-.PHONY: run models test check lint shots comply bench peer-llamacpp peer-vllm peer-transformers bench-claims bench-cache bench-web bench-page bench-preload bench-speculation train-verifier simulate cache-eval peers-cache gateway-vllm clean chromium
+.PHONY: run models test check lint shots comply bench peer-llamacpp peer-vllm peer-transformers bench-claims bench-precision bench-cache bench-web bench-page bench-preload bench-speculation train-verifier simulate cache-eval peers-cache gateway-vllm clean chromium
 .DELETE_ON_ERROR:
 
 run: $(PRODUCT)
@@ -90,6 +91,10 @@ gateway-vllm: $(TOOLS) models $(if $(VLLM_URL),,$(VLLM))
 
 # Ours is the one that is measured: the bench puts a small server before it.
 peer-transformers: $(TOOLS)
+
+# Some minutes, alone on a quiet machine; writes docs/engine/precision.md. ARGS: --quick, --model FOLDER
+bench-precision: $(TOOLS) models
+	@$(PY) -m tests.bench.precision $(ARGS)
 
 # Alone on a quiet machine; writes docs/claims.md and docs/pictures. ARGS: names of claims, --quick, --rounds N
 bench-claims: models

@@ -39,9 +39,8 @@ SETTINGS = {
     "ENGINE_DEADLINE_S": "3600",
     "ENGINE_STEP_TIMEOUT_S": "600",
     "ENGINE_FRONT_NICE": str(NICE),
-    "ENGINE_VERIFY_MODEL": "",
-    "EMBED_MODEL": "",
 }
+NO_ENCODERS = ("--embed-model", "")  # an empty variable would be no word of it, and so the default
 VERSION = f"rill, torch {version('torch')}"
 
 
@@ -57,7 +56,7 @@ class Ours:
     def open(self, place: Place) -> Iterator[Opened]:
         address = f"unix:{place.scratch}/engine.sock"
         environ = {**SETTINGS, "ENGINE_ADDRESS": address, "ENGINE_DTYPE": self.dtype, **self.variables}
-        argv = [sys.executable, "-m", "inference", "--model", str(place.model)]
+        argv = [sys.executable, "-m", "inference", "--model", str(place.model), *NO_ENCODERS]
         log = place.scratch / "ours.log"
         with child(argv, log, lambda: asyncio.run(engine_serves(address)), environ) as started:
             yield Opened(
@@ -99,7 +98,7 @@ def _site(place: Place, dtype: str) -> Iterator[LiveSite]:
                 "ENGINE_DTYPE": dtype,
                 "ENGINE_MODEL_NAME": "bench",
             }
-            engine = ("inference", "--model", str(place.model))
+            engine = ("inference", "--model", str(place.model), *NO_ENCODERS)
             with live_site("engines_bench", engine, **(SETTINGS | more)) as site:
                 yield site
         finally:
