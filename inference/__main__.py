@@ -14,8 +14,10 @@ from pathlib import Path
 
 from inference import settings
 from inference.config import EngineConfig
-from inference.front.core_process import EXIT_CONFIG, CoreCommand, as_process
+from inference.front.core_process import EXIT_CONFIG, as_process
 from inference.front.engine import Engine
+from inference.front.heap import give_back_freed
+from inference.front.launch import CoreCommand, launch
 from inference.front.model_folder import FolderError, read_model_folder
 from inference.front.ownership import new_secret, secret_id
 from inference.front.serve import serve
@@ -44,17 +46,21 @@ def main(argv: list[str] | None = None) -> int:
         folder = resolve(config.model, config.data_dir, say)
         embed_folder = resolve(config.embed_model, config.data_dir, say) if config.embed_model else None
         verify_folder = resolve_verifier(config.verify_model, config.embed_model, config.data_dir, say)
-        is_trial = config.model.startswith(TRIAL_PREFIX) and not config.upstream
+    except ModelError as error:
+        return _fail(str(error), error.exit_code)
+    command = core_command(config, folder, embed_folder, verify_folder)
+    first = launch(command, spawner)  # it loads the weights while we read tokenizers, which takes as long
+    is_trial = config.model.startswith(TRIAL_PREFIX) and not config.upstream
+    try:
         model = read_model_folder(
             folder, embed_folder, verify_folder, name=config.served_model_name, is_trial=is_trial
         )
         shared_prefixes = read_shared_prefixes(config.shared_prefixes, model.prompts)
-    except ModelError as error:
-        return _fail(str(error), error.exit_code)
     except (FolderError, SharedPrefixesError) as error:
+        first.result().kill()
         return _fail(str(error), EXIT_CONFIG)
-    command = core_command(config, folder, embed_folder, verify_folder)
-    connect = as_process(command, step_timeout_s=config.step_timeout_s, spawner=spawner)
+    give_back_freed()
+    connect = as_process(command, step_timeout_s=config.step_timeout_s, spawner=spawner, first=first)
 
     async def run() -> int:
         return await serve(Engine(config, model, connect, shared_prefixes=shared_prefixes), say=say)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 import subprocess
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -28,6 +27,7 @@ from inference.core.messages import (
     pack,
     unpack_from_core,
 )
+from inference.front.launch import CoreCommand, Launched, launch
 from inference.front.spawner import Spawner
 
 logger = logging.getLogger(__name__)
@@ -69,20 +69,19 @@ class CoreLink(Protocol):
 Connect: TypeAlias = Callable[[Listener], CoreLink]
 
 
-@dataclass(frozen=True, slots=True)
-class CoreCommand:
-    """How to start the core; `--fd N` is added. `environ` is added to ours."""
-
-    argv: Sequence[str]
-    environ: dict[str, str]
-
-
-def as_process(command: CoreCommand, *, step_timeout_s: float, spawner: Spawner) -> Connect:
+def as_process(
+    command: CoreCommand, *, step_timeout_s: float, spawner: Spawner, first: Future[Launched] | None = None
+) -> Connect:
     """A core of its own process for the engine that asks for it."""
 
     def connect(listener: Listener) -> CoreProcess:
         return CoreProcess(
-            command, listener, step_timeout_s=step_timeout_s, clock=time.monotonic, spawner=spawner
+            command,
+            listener,
+            step_timeout_s=step_timeout_s,
+            clock=time.monotonic,
+            spawner=spawner,
+            first=first,
         )
 
     return connect
@@ -99,8 +98,11 @@ class CoreProcess:
         step_timeout_s: float,
         clock: Callable[[], float],
         spawner: Spawner,
+        first: Future[Launched] | None = None,
     ) -> None:
+        """`first`: a core that was launched already, for the first life."""
         self._command = command
+        self._first = first
         self._listener = listener
         self._step_timeout_s = step_timeout_s
         self._clock = clock
@@ -195,13 +197,10 @@ class CoreProcess:
     async def _run_once(self) -> None:
         """One life of the core, until its pipe closes or says something that is no message."""
         self._lost_reason, self._pending_since = "", None
-        ours, theirs = socket.socketpair()
-        try:
-            argv = [*self._command.argv, "--fd", str(theirs.fileno())]
-            self._process = await self._spawner.start(argv, self._command.environ, theirs.fileno())
-        finally:
-            theirs.close()
-        reader, self._writer = await asyncio.open_unix_connection(sock=ours)
+        launching, self._first = self._first or launch(self._command, self._spawner), None
+        launched = await asyncio.wrap_future(launching)
+        self._process = launched.process
+        reader, self._writer = await asyncio.open_unix_connection(sock=launched.pipe)
         try:
             async with asyncio.timeout(START_TIMEOUT_S) as start_limit:
                 async for message in _messages(reader):

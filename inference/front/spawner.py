@@ -10,8 +10,11 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class Spawner:
@@ -23,13 +26,14 @@ class Spawner:
         if front_nice:
             os.nice(front_nice)
 
-    async def start(self, argv: Sequence[str], environ: dict[str, str], fd: int) -> subprocess.Popen[bytes]:
-        """A child that inherits `fd` and nothing else. Raises OSError."""
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        """Does it on the thread of the old priority."""
+        return self._thread.submit(work)
 
-        def spawn() -> subprocess.Popen[bytes]:
-            return subprocess.Popen(argv, env=os.environ | environ, pass_fds=[fd], stdin=subprocess.DEVNULL)
-
-        return await asyncio.get_running_loop().run_in_executor(self._thread, spawn)
+    @staticmethod
+    def spawn(argv: Sequence[str], environ: dict[str, str], fd: int) -> subprocess.Popen[bytes]:
+        """A child that inherits `fd` and nothing else, with the priority of the calling thread. Raises OSError."""
+        return subprocess.Popen(argv, env=os.environ | environ, pass_fds=[fd], stdin=subprocess.DEVNULL)
 
     async def wait(self, process: subprocess.Popen[bytes], timeout_s: float) -> int:
         """Its exit status; it is killed when it does not end in time."""

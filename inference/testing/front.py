@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from inference import settings
 from inference.config import EngineConfig
-from inference.front.core_process import Connect, CoreCommand, as_process
+from inference.front.core_process import Connect, as_process
 from inference.front.engine import Engine
+from inference.front.launch import CoreCommand
 from inference.front.model import ServedModel
 from inference.front.prompts import PromptBuilder
 from inference.front.sampling import SamplingDefaults

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from inference.front.core_process import CoreCommand, CoreProcess
+from inference.front.core_process import CoreProcess
+from inference.front.launch import CoreCommand
 from inference.front.spawner import Spawner
 
 
