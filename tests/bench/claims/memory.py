@@ -71,11 +71,15 @@ def _measured(rig: Rig, dtype: str) -> Row:
 
 
 def _storages() -> dict[int, torch.UntypedStorage]:
-    """The memory of all tensors that are alive, by its place; shared memory counts once."""
+    """The memory of all tensors that are alive, by its place; shared memory counts once.
+
+    Without matrices that oneDNN has packed, which tell no place.
+    """
     gc.collect()
     # By type: asking some of torch's own objects for their class warns.
     tensors = [thing for thing in gc.get_objects() if issubclass(type(thing), torch.Tensor)]
-    return {tensor.untyped_storage().data_ptr(): tensor.untyped_storage() for tensor in tensors}
+    known = [tensor.untyped_storage() for tensor in tensors if tensor.layout is torch.strided]
+    return {storage.data_ptr(): storage for storage in known}
 
 
 def _corrected() -> list[Row]:

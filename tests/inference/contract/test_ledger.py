@@ -150,6 +150,8 @@ def thinking(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         str(folder),
         "--embed-model",
         "",
+        "--dtype",
+        "fp32",
     ]
     argv += ["--threads", "1", "--kv-memory-mb", "16", "--probe-interval-s", "60"]
     engine = EngineProcess(address, argv, start_timeout_s=PATIENCE_S)
@@ -173,8 +175,13 @@ async def thinker(thinking: EngineProcess) -> AsyncIterator[Chat]:
 
 
 def thoughtful(seed: int) -> Sampling:
-    """An answer that begins with some thinking, as a random model is made to give it."""
-    return replace(odd(seed), logit_bias=((END_THINK_ID, 6.0),))
+    """An answer that begins with some thinking, as a random model is made to give it.
+
+    It soon ends its thinking, and what it has said it hardly says again: something comes behind on every processor.
+    """
+    never = tuple((token, -100.0) for token in CONTROL_IDS)
+    soon = (*never, (END_THINK_ID, 8.0))
+    return replace(odd(seed), logit_bias=soon, frequency_penalty=2.0, presence_penalty=2.0)
 
 
 async def test_in_idle_time_the_history_is_read_as_the_next_turn_has_it(thinker: Chat) -> None:
