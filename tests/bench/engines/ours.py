@@ -39,6 +39,8 @@ SETTINGS = {
     "ENGINE_DEADLINE_S": "3600",
     "ENGINE_STEP_TIMEOUT_S": "600",
     "ENGINE_FRONT_NICE": str(NICE),
+    # Words that go on past their end repeat themselves: guesses would come true as they never do for people.
+    "ENGINE_SPECULATE": "off",
 }
 NO_ENCODERS = ("--embed-model", "")  # an empty variable would be no word of it, and so the default
 VERSION = f"rill, torch {version('torch')}"
