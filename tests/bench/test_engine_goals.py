@@ -84,4 +84,4 @@ def test_medians_stand_for_rounds() -> None:
 
 def test_every_engine_that_a_goal_names_can_be_measured_or_is_ours_to_come() -> None:
     named = {name for goal in GOALS for name in (goal.ours, goal.stretch_ours, *goal.peers) if name}
-    assert named - set(ENGINES) == {OWN, "ours-int8", "ours-w8a8"}
+    assert named - set(ENGINES) == {OWN}

@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tests.bench.engines.gateway import Gateway
-from tests.bench.engines.goals import BETTER, CONTINUOUS, LLAMA, LLAMA_Q8, ONE_BY_ONE, OURS, SITE, VLLM
+from tests.bench.engines.goals import (
+    BETTER,
+    CONTINUOUS,
+    LLAMA,
+    LLAMA_Q8,
+    ONE_BY_ONE,
+    OURS,
+    OURS_INT8,
+    OURS_W8A8,
+    SITE,
+    VLLM,
+)
 from tests.bench.engines.ours import Ours, Site
 from tests.bench.engines.peers import LlamaCpp, Opened, Place, Transformers, Vllm
 from tests.bench.engines.report import Label
@@ -35,6 +46,10 @@ class Entry:
 
 ENGINES: dict[str, Entry] = {
     OURS: Entry(Label("ours, own door", "ours"), Ours("bf16")),
+    OURS_INT8: Entry(
+        Label("ours, weights in int8", "int8"), Ours("bf16", {"ENGINE_WEIGHTS": "int8"}), ("a", "b", "c")
+    ),
+    OURS_W8A8: Entry(Label("ours, w8a8", "w8a8"), Ours("bf16", {"ENGINE_WEIGHTS": "w8a8"}), ("a", "b", "c")),
     SITE: Entry(Label("ours, through `/v1`", "/v1"), Site("bf16")),
     LLAMA: Entry(Label("llama.cpp bf16", "llama.cpp"), LlamaCpp("BF16")),
     LLAMA_Q8: Entry(Label("llama.cpp Q8_0", "Q8_0"), LlamaCpp("Q8_0"), ("a", "b", "c")),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tests.bench.engines.results import Results
 
-OURS, SITE, OWN = "ours-bf16", "ours-v1", "own"
+OURS, OURS_INT8, OURS_W8A8, SITE, OWN = "ours-bf16", "ours-int8", "ours-w8a8", "ours-v1", "own"
 ONE_BY_ONE, CONTINUOUS = "transformers-one", "transformers-continuous"
 LLAMA, LLAMA_Q8, VLLM = "llamacpp-bf16", "llamacpp-q8", "vllm-bf16"
 BETTER = (LLAMA, VLLM)
@@ -66,7 +66,7 @@ GOALS = (
         1.1,
         1.6,
         BETTER,
-        stretch_ours="ours-w8a8",
+        stretch_ours=OURS_W8A8,
     ),
     Goal("b", RATE, "tok/s against the faster of the two", 1.3, 1.6, BETTER),
     Goal("b", TTFT, "TTFT of turn 6 against the better of the two", 0.5, 0.35, BETTER, is_time=True),
@@ -77,7 +77,7 @@ GOALS = (
         1.0,
         1.3,
         (*BETTER, LLAMA_Q8),
-        "ours-int8",
+        OURS_INT8,
     ),
     Goal(
         "c", "ttft_ms", "TTFT for 1,000 tokens against the better of the two", 1.1, 0.9, BETTER, is_time=True
