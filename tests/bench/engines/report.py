@@ -150,7 +150,9 @@ def _abouts(results: Results, labels: Mapping[str, Label]) -> list[str]:
     for name, measured in sorted(results.engines.items()):
         runs: dict[str, list[str]] = {}
         for workload, about in sorted(measured.abouts.items()):
-            runs.setdefault(", ".join(f"{key} {value}" for key, value in about.items()), []).append(workload)
+            runs.setdefault(", ".join(f"{key} {value}" for key, value in sorted(about.items())), []).append(
+                workload
+            )
         text = labels[name].text if name in labels else name
         lines += [f"- {text} ({', '.join(workloads)}): {about}" for about, workloads in runs.items()]
     return lines
